@@ -51,12 +51,8 @@ impl Fire for EachSecond {
             timer.arm(Due::Wall(due + SECOND), run.started()).perform();
         }
         black_box(());
-        Fired::Done
+        Fired::GoesOn
     }
-
-    fn finish(_: &Arc<Timer<Self>>, _: &engine::Run, _: Now) {}
-    fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
-    fn dropped(_: &Arc<Timer<Self>>) {}
 }
 
 /// The ways to run again and again.

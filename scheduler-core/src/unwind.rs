@@ -43,6 +43,17 @@ pub(crate) fn drop_contained<V>(value: V) {
     drop(catch_drop(value));
 }
 
+/// Makes a call when it is dropped, also where the thread unwinds.
+#[must_use = "the call is made when this is dropped"]
+pub(crate) struct Restore<F: FnMut()>(pub(crate) F);
+
+impl<F: FnMut()> Drop for Restore<F> {
+    #[inline]
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 fn describe(payload: &(dyn Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&str>() {
         (*text).to_owned()

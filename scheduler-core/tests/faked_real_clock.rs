@@ -12,7 +12,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::trigger::{CronTrigger, Zone};
-use scheduler_core::{Clock, Due, Fire, Fired, Now, Run, ScheduledThreadPool, SystemClock, Timer};
+use scheduler_core::{Clock, Due, Fire, Fired, Run, ScheduledThreadPool, SystemClock, Timer};
 
 use crate::kit::command_for;
 
@@ -41,12 +41,8 @@ struct Noting(Sender<(DateTime<Utc>, DateTime<Utc>)>);
 impl Fire for Noting {
     fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired {
         timer.0.send((run.fire_time(), run.started_at())).ok();
-        Fired::Done
+        Fired::GoesOn
     }
-
-    fn finish(_: &Arc<Timer<Self>>, _: &Run, _: Now) {}
-    fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
-    fn dropped(_: &Arc<Timer<Self>>) {}
 }
 
 #[track_caller]

@@ -186,7 +186,7 @@ fn the_rest_of_notified_timers_is_dropped_when_their_worker_dies() {
     let timers: Vec<_> = [(); 2]
         .iter()
         .map(|()| {
-            let mut probe = probe_with(|_, _| Fired::Done);
+            let mut probe = probe_with(|_, _| Fired::GoesOn);
             let set = Arc::clone(&trap);
             probe.on_set_back = Box::new(move |_, _| set.set_for.store(1, Ordering::SeqCst));
             let timer = pool.timer("springs", probe);
@@ -232,14 +232,12 @@ impl Fire for Deadly {
             timer.arm(Due::Tick(run.started().tick), run.started()).perform();
             timer.trap.set_for.store(1, Ordering::SeqCst);
         }
-        Fired::InProgress
+        Fired::Returned
     }
 
     fn finish(timer: &Arc<Timer<Self>>, run: &Run, _: Now) {
         let _ = timer.tell.send(("finished", run.number()));
     }
-
-    fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
 
     fn dropped(timer: &Arc<Timer<Self>>) {
         let _ = timer.tell.send(("dropped", 0));

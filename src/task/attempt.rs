@@ -28,21 +28,21 @@ type Body = dyn Fn(&Run) -> TaskResult + Send + Sync;
 
 /// Executes an attempt, or its first part if it continues as a task of the engine.
 ///
-/// Returns `InProgress` if the body has returned: the engine calls [`finish`](scheduler_core::Fire::finish), which ends the
-/// attempt. Returns `Done` if the attempt ends itself later.
+/// Returns `Returned` if the body has returned: the engine calls [`finish`](scheduler_core::Fire::finish), which ends the
+/// attempt. Returns `GoesOn` if the attempt ends itself later.
 pub(super) fn execute(
     task: &Arc<Timer<ScheduledTask>>,
     (run, call, phase): (Run, Call, Phase),
-    engine: &scheduler_core::Run,
+    firing: &scheduler_core::Run,
 ) -> Fired {
     let is_gated = phase == Phase::Gate;
     if is_gated && task.env.gates.has_async() {
         let stage = Stage::gates(task, &run);
-        continue_as_task(engine, AttemptFuture::new(task, run, call, stage));
-        return Fired::Done;
+        continue_as_task(firing, AttemptFuture::new(task, run, call, stage));
+        return Fired::GoesOn;
     }
     if is_gated && !pass_gates(task, &run) {
-        return Fired::InProgress;
+        return Fired::Returned;
     }
     match &call {
         Call::Sync(call) => call_sync(task, run, &**call),
@@ -51,19 +51,19 @@ pub(super) fn execute(
             match future.poll_once(&mut Context::from_waker(Waker::noop())) {
                 Some(result) => future.end(result),
                 None => {
-                    continue_as_task(engine, future);
-                    return Fired::Done;
+                    continue_as_task(firing, future);
+                    return Fired::GoesOn;
                 }
             }
         }
     }
-    Fired::InProgress
+    Fired::Returned
 }
 
-fn continue_as_task(engine: &scheduler_core::Run, future: AttemptFuture) {
+fn continue_as_task(firing: &scheduler_core::Run, future: AttemptFuture) {
     let name = Arc::clone(future.task.name());
     // It needs no handle: `Run::request_stop` asks it to stop.
-    drop(engine.continue_as(Task::once_async(future).name(name)));
+    drop(firing.continue_as(Task::once_async(future).name(name)));
 }
 
 fn call_sync(task: &Arc<Timer<ScheduledTask>>, run: Run, call: &Body) {

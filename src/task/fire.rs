@@ -13,19 +13,19 @@ use super::scheduled_task::ScheduledTask;
 use crate::observe::TaskState;
 
 impl Fire for ScheduledTask {
-    fn fire(task: &Arc<Timer<Self>>, engine: &scheduler_core::Run) -> Fired {
-        let mut locked = LockedTask::lock(task, engine.started());
+    fn fire(task: &Arc<Timer<Self>>, firing: &scheduler_core::Run) -> Fired {
+        let mut locked = LockedTask::lock(task, firing.started());
         locked.state.armed = None;
-        let (locked, begun) = locked.next_attempt(engine);
+        let (locked, begun) = locked.next_attempt(firing);
         locked.commit();
         match begun {
-            Some(begun) => attempt::execute(task, begun, engine),
-            None => Fired::Done,
+            Some(begun) => attempt::execute(task, begun, firing),
+            None => Fired::GoesOn,
         }
     }
 
-    fn finish(task: &Arc<Timer<Self>>, engine: &scheduler_core::Run, now: Now) {
-        LockedTask::lock(task, now).end_attempt_of_firing(engine.number()).commit();
+    fn finish(task: &Arc<Timer<Self>>, firing: &scheduler_core::Run, now: Now) {
+        LockedTask::lock(task, now).end_attempt_of_firing(firing.number()).commit();
     }
 
     fn clock_set_back(task: &Arc<Timer<Self>>, now: Now) {

@@ -25,11 +25,11 @@ impl LockedTask<'_> {
     /// Begins a due attempt or run, and asks a custom trigger again while its answers are skipped.
     pub(super) fn next_attempt(
         mut self,
-        engine: &scheduler_core::Run,
+        firing: &scheduler_core::Run,
     ) -> (Self, Option<(Run, Call, Phase)>) {
         let mut asked = 0;
         loop {
-            let begun = self.begin_due(engine);
+            let begun = self.begin_due(firing);
             if begun.is_some() || !self.state.planner.has_query() || asked == ASKED_MAX {
                 return (self, begun);
             }
@@ -40,7 +40,7 @@ impl LockedTask<'_> {
 
     /// Begins the next attempt of a run in progress, or a run.
     #[inline]
-    fn begin_due(&mut self, engine: &scheduler_core::Run) -> Option<(Run, Call, Phase)> {
+    fn begin_due(&mut self, firing: &scheduler_core::Run) -> Option<(Run, Call, Phase)> {
         if !self.state.active.is_empty() {
             self.stop_overdue();
         }
@@ -48,7 +48,7 @@ impl LockedTask<'_> {
             return None;
         }
         if let Some(index) = self.due_attempt() {
-            return Some(self.begin_attempt(index, engine));
+            return Some(self.begin_attempt(index, firing));
         }
         let now = self.now;
         self.admit_next_job();
@@ -56,7 +56,7 @@ impl LockedTask<'_> {
         if self.state.planner.has_missed(now, LATE) {
             self.effects.is_late = true;
         }
-        Some(self.start(start?, engine))
+        Some(self.start(start?, firing))
     }
 
     /// Asks attempts to stop whose time is over.
@@ -88,7 +88,7 @@ impl LockedTask<'_> {
     fn open(
         &self,
         is_admitted: bool,
-        engine: &scheduler_core::Run,
+        firing: &scheduler_core::Run,
     ) -> (Phase, Option<Tick>, Execution) {
         let env = &self.task.env;
         let is_gated = !is_admitted && !env.gates.is_empty();
@@ -98,15 +98,15 @@ impl LockedTask<'_> {
         };
         let deadline = limit.map(|limit| self.now.tick + limit);
         let of_body = deadline.filter(|_| !is_gated);
-        (phase, deadline, Execution::new(engine, &env.pool, &env.clock, of_body))
+        (phase, deadline, Execution::new(firing, &env.pool, &env.clock, of_body))
     }
 
-    fn start(&mut self, start: Start, engine: &scheduler_core::Run) -> (Run, Call, Phase) {
-        let (phase, deadline, execution) = self.open(false, engine);
+    fn start(&mut self, start: Start, firing: &scheduler_core::Run) -> (Run, Call, Phase) {
+        let (phase, deadline, execution) = self.open(false, firing);
         let is_scheduled = matches!(start, Start::Schedule { .. });
         let run = Run::begin(Attempt {
             number: self.number_of(&start),
-            started_at: engine.started().wall,
+            started_at: firing.started().wall,
             execution: Some(execution),
             ..self.first_attempt(&start)
         });
@@ -115,7 +115,7 @@ impl LockedTask<'_> {
             start,
             began: self.now,
             phase,
-            firing: engine.number(),
+            firing: firing.number(),
             deadline,
             is_cancelled: false,
             is_admitted: false,
@@ -176,8 +176,8 @@ impl LockedTask<'_> {
         }
     }
 
-    fn begin_attempt(&mut self, index: usize, engine: &scheduler_core::Run) -> (Run, Call, Phase) {
-        let (phase, deadline, execution) = self.open(self.state.active[index].is_admitted, engine);
+    fn begin_attempt(&mut self, index: usize, firing: &scheduler_core::Run) -> (Run, Call, Phase) {
+        let (phase, deadline, execution) = self.open(self.state.active[index].is_admitted, firing);
         let facts = Arc::clone(&self.state.facts);
         let retries = self.state.planner.policy().retry.max;
         let active = &mut self.state.active[index];
@@ -195,14 +195,14 @@ impl LockedTask<'_> {
                 Phase::Wait(at) => Due::Tick(at).as_wall(self.now),
                 Phase::Gate | Phase::Attempt => self.now.wall,
             },
-            started_at: engine.started().wall,
+            started_at: firing.started().wall,
             execution: Some(execution),
             claimed: last.claimed().cloned(),
             ..Attempt::detached(facts)
         });
         run.carry_over_notes(last.take_notes());
         let former = std::mem::replace(&mut active.run, run.clone());
-        (active.phase, active.firing, active.deadline) = (phase, engine.number(), deadline);
+        (active.phase, active.firing, active.deadline) = (phase, firing.number(), deadline);
         (active.failure, active.has_attempted) = (None, true);
         self.effects.push(Effect::DropRun(former));
         self.started(run, phase)

@@ -89,7 +89,7 @@ impl ScheduledTask {
     /// held.
     pub(super) fn report_late(&self) {
         if let Some(pool_events) = &self.env.pool_events {
-            scheduler_core::Run::with_current(|engine| pool_events.explain(engine));
+            scheduler_core::Run::with_current(|run| pool_events.explain(run));
         }
     }
 

@@ -8,7 +8,7 @@ use crate::sources::{self, Source};
 /// why nothing could go.
 const BUDGETS: [(&str, usize, usize); 12] = [
     ("src", 22_760, 355),
-    ("scheduler-core/src", 8_300, 166),
+    ("scheduler-core/src", 8_160, 154),
     ("scheduler-macros/src", 2_650, 24),
     ("crates/api/src", 620, 65),
     ("crates/cli/src", 4_145, 60),

@@ -10,10 +10,10 @@ use super::control::check_keep_alive;
 use super::core::PoolCore;
 use super::executor::{Owner, RejectionPolicy, ScheduledThreadPool};
 use super::hooks::Hooks;
-use super::pool_state::{Parts, PoolState, StartWorker};
+use super::pool_state::{Parts, PoolState};
 use super::shutdown::ShutdownPolicy;
 use super::sleepers::TimerSlack;
-use super::threads::{StdThreads, ThreadFactory, Threads};
+use super::threads::{Starter, StdThreads, ThreadFactory};
 use super::virtual_workers::VirtualWorkers;
 use super::workers::Workers;
 use crate::error::{Error, Failure};
@@ -49,7 +49,7 @@ pub struct PoolBuilder {
     stack_size: Option<usize>,
     slack: Duration,
     is_precise: bool,
-    starter: Option<Arc<dyn StartWorker>>,
+    starter: Option<Starter>,
     clock: Option<Arc<dyn Clock>>,
     listener: Option<Arc<dyn Listener>>,
     hooks: Hooks,
@@ -185,14 +185,14 @@ impl PoolBuilder {
 
     /// Sets the factory of the workers' threads; threads of the standard library by default.
     pub fn thread_factory(mut self, factory: impl ThreadFactory + 'static) -> Self {
-        self.starter = Some(Arc::new(Threads(Arc::new(factory))));
+        self.starter = Some(Starter::Threads(Arc::new(factory)));
         self
     }
 
     /// Lets a test take the steps of the workers by hand instead of starting threads.
     #[doc(hidden)]
     pub fn virtual_workers(mut self, workers: &VirtualWorkers) -> Self {
-        self.starter = Some(Arc::new(workers.clone()));
+        self.starter = Some(Starter::Virtual(workers.clone()));
         self
     }
 
@@ -298,7 +298,7 @@ impl PoolBuilder {
             hooks: self.hooks,
             announcer: Announcer::new(self.listener),
             thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
-            starter: self.starter.unwrap_or_else(|| Arc::new(Threads(Arc::new(threads)))),
+            starter: self.starter.unwrap_or_else(|| Starter::Threads(Arc::new(threads))),
             is_precise: self.is_precise,
             core: PoolCore::new(workers, self.policy, timer_slack),
             keeps_cancelled: !self.remove_on_cancel,

@@ -1,17 +1,16 @@
 //! Control of a running pool: its end, its size, its queue.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::core::PoolCore;
 use super::executor::{RejectionPolicy, ScheduledThreadPool};
 use super::shutdown::{RunState, ShutdownPolicy};
-use super::threads::{ThreadFactory, Threads};
+use super::threads::{Starter, ThreadFactory};
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::observe::PoolStats;
-use crate::task::run::Interruptible;
+use crate::task::run::InterruptibleWait;
 use crate::task::{AnyTask, Run, TaskHandle, TaskId, TaskState};
 use crate::time::Now;
 
@@ -72,7 +71,7 @@ impl ScheduledThreadPool {
         if self.state().would_deadlock(run.as_ref()) {
             return self.is_terminated();
         }
-        let _interruptible = Interruptible::new(run.as_ref(), &self.state().termination);
+        let _interruptible = InterruptibleWait::new(run.as_ref(), &self.state().termination);
         self.state().await_termination(Some(limit), run.as_ref())
     }
 
@@ -92,7 +91,7 @@ impl ScheduledThreadPool {
             return Err(Error::would_deadlock("close"));
         }
         self.shutdown();
-        let interruptible = Interruptible::new(run.as_ref(), &self.state().termination);
+        let interruptible = InterruptibleWait::new(run.as_ref(), &self.state().termination);
         if !self.state().await_termination(None, run.as_ref()) {
             drop(interruptible);
             drop(self.shutdown_now());
@@ -237,14 +236,16 @@ impl ScheduledThreadPool {
     /// Returns the factory of the workers' threads; none for virtual workers.
     #[must_use]
     pub fn thread_factory(&self) -> Option<Arc<dyn ThreadFactory>> {
-        let starter: Arc<dyn Any + Send + Sync> = self.state().starter();
-        starter.downcast::<Threads>().ok().map(|threads| Arc::clone(&threads.0))
+        match self.state().starter() {
+            Starter::Threads(factory) => Some(factory),
+            Starter::Virtual(_) => None,
+        }
     }
 
     /// Changes what starts the threads of workers from now on. No effect on virtual workers.
     pub fn set_thread_factory(&self, factory: impl ThreadFactory + 'static) {
         if self.thread_factory().is_some() {
-            self.state().replace_starter(Arc::new(Threads(Arc::new(factory))));
+            self.state().replace_starter(Starter::Threads(Arc::new(factory)));
         }
     }
 

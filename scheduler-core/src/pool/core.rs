@@ -14,7 +14,7 @@ use super::sleepers::{Sleepers, TimerSlack};
 use super::wall_queue::WallQueue;
 use super::workers::{WorkerInfo, WorkerNumber, Workers};
 use crate::queue::Queue;
-use crate::task::{NothingToRun, TaskId};
+use crate::task::{AnyTask, Interruptible, NothingToRun, TaskId};
 use crate::time::{Now, Tick};
 
 /// The state of a pool.
@@ -23,7 +23,7 @@ pub(super) struct PoolCore {
     pub(super) queue: Queue<Item>,
     pub(super) wall_queue: WallQueue,
     /// Tasks whose run waits for its waker, by number.
-    pub(super) suspended: BTreeMap<TaskId, Item>,
+    pub(super) suspended: BTreeMap<TaskId, Arc<dyn AnyTask>>,
     /// The number of entries of the queue that are alarms.
     pub(super) alarms: usize,
     /// The number of dead entries of the queue, alarms and others. Briefly negative: an entry may be removed before its death
@@ -64,7 +64,7 @@ pub(super) struct Worker {
 pub(super) enum Finished {
     Nothing,
     /// It has run a task that is due again.
-    Requeue(Item, Tick),
+    Requeue(Arc<dyn AnyTask>, Tick),
     /// It took an entry, and there was nothing to run.
     FoundNothing {
         kind: Kind,
@@ -309,23 +309,23 @@ impl PoolCore {
                 }
                 self.after_removal(effects);
             }
-            Finished::Requeue(item, due) => self.requeue(item, due, effects),
+            Finished::Requeue(task, due) => self.requeue(task, due, effects),
         }
     }
 
     /// Takes a task back in that has been run and is due again.
-    pub(super) fn requeue(&mut self, item: Item, due: Tick, effects: &mut Effects) {
+    pub(super) fn requeue(&mut self, task: Arc<dyn AnyTask>, due: Tick, effects: &mut Effects) {
         if !may_run(self.state, Kind::Recurring, false, self.policy) {
-            self.cancel(item, effects);
-        } else if item.enqueue() {
-            let key = key(due.as_nanos(), item.id(), Kind::Recurring);
-            self.queue.push(Entry { key, item }, self.known.as_nanos());
+            self.cancel(task, effects);
+        } else if task.enqueue() {
+            let key = key(due.as_nanos(), task.id(), Kind::Recurring);
+            self.queue.push(Entry { key, item: task }, self.known.as_nanos());
             if self.workers.is_short() {
                 self.start_worker(effects);
             }
         } else {
             // It was cancelled after its run.
-            effects.release.push(item);
+            effects.release.push(task);
             self.after_removal(effects);
         }
     }
@@ -353,54 +353,54 @@ impl PoolCore {
     }
 
     /// Notes that the future of a worker's run is pending.
-    pub(super) fn suspend(&mut self, item: &Item, effects: &mut Effects) {
-        self.suspended.insert(item.id(), Arc::clone(item));
+    pub(super) fn suspend(&mut self, task: &Arc<dyn AnyTask>, effects: &mut Effects) {
+        self.suspended.insert(task.id(), Arc::clone(task));
         if self.state >= RunState::Stopping {
-            self.cancel(Arc::clone(item), effects);
+            self.cancel(Arc::<dyn AnyTask>::clone(task), effects);
         }
     }
 
     /// Puts a suspended run into the queue, to be polled on.
-    pub(super) fn resume(&mut self, item: Item, now: Tick, effects: &mut Effects) {
-        let Some(suspended) = self.suspended.remove(&item.id()) else {
-            effects.release.push(item);
+    pub(super) fn resume(&mut self, task: Arc<dyn AnyTask>, now: Tick, effects: &mut Effects) {
+        let Some(suspended) = self.suspended.remove(&task.id()) else {
+            effects.release.push(task);
             return;
         };
         effects.release.push(suspended);
-        if self.state >= RunState::Stopping || !item.enqueue() {
-            effects.release.push(item);
+        if self.state >= RunState::Stopping || !task.enqueue() {
+            effects.release.push(task);
             self.after_removal(effects);
             return;
         }
         self.known = self.known.max(now);
-        let key = key(now.as_nanos(), item.id(), Kind::Resumed);
-        self.queue.push(Entry { key, item }, self.known.as_nanos());
+        let key = key(now.as_nanos(), task.id(), Kind::Resumed);
+        self.queue.push(Entry { key, item: task }, self.known.as_nanos());
         self.ensure_workers(effects);
     }
 
     /// Forgets a suspended run whose task was cancelled.
     pub(super) fn forget_suspended(&mut self, task: TaskId, effects: &mut Effects) {
-        effects.release.extend(self.suspended.remove(&task));
+        if let Some(task) = self.suspended.remove(&task) {
+            effects.release.push(task);
+        }
         self.after_removal(effects);
     }
 
     /// Takes timers out that wait for a time ahead on a wall clock that was set back.
     fn call_if_set_back(&mut self, now: Now, effects: &mut Effects) {
         for entry in self.wall_queue.take_if_set_back(now) {
-            match self.withdraw(entry) {
-                Ok(timer) => {
-                    self.calls += 1;
-                    effects.set_back.push(timer);
-                }
-                Err(dead) => effects.release.push(dead),
+            if let Some(timer) = self.withdraw(&entry) {
+                self.calls += 1;
+                effects.set_back.push(timer);
             }
+            effects.release.push(entry.item);
         }
     }
 
-    /// Has a task cancelled that the core has let go of.
-    pub(super) fn cancel(&mut self, item: Item, effects: &mut Effects) {
+    /// Has a task or timer cancelled that the core has let go of.
+    pub(super) fn cancel(&mut self, task: Arc<dyn Interruptible>, effects: &mut Effects) {
         self.calls += 1;
-        effects.cancel.push(item);
+        effects.cancel.push(task);
     }
 
     /// Notes that so many calls were made.

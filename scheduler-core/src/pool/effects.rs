@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::entry::Item;
 use super::workers::WorkerNumber;
+use crate::task::Interruptible;
 use crate::time::EventCount;
 
 /// Actions to perform after unlocking.
@@ -16,10 +17,10 @@ pub(super) struct Effects {
     pub(super) wake: Vec<Arc<EventCount>>,
     /// Workers whose threads are to be started.
     pub(super) start: Vec<WorkerNumber>,
-    /// Tasks that will not run; their handles become cancelled. The pool does not terminate before they are.
-    pub(super) cancel: Vec<Item>,
+    /// Tasks and timers that will not run; their handles become cancelled. The pool does not terminate before they are.
+    pub(super) cancel: Vec<Arc<dyn Interruptible>>,
     /// Timers that are to learn that the wall clock was set back. The pool does not terminate before they have.
-    pub(super) set_back: Vec<Item>,
+    pub(super) set_back: Vec<Arc<dyn Interruptible>>,
     /// Tasks that the core no longer holds.
     pub(super) release: Vec<Item>,
     /// True if the pool stops, so that runs are to be asked to stop.

@@ -1,10 +1,13 @@
 //! The end of the core: dropped tasks, tasks handed out, termination.
 
+use std::sync::Arc;
+
 use super::core::PoolCore;
 use super::effects::Effects;
-use super::entry::{Entry, Item, due_of, kind_of};
+use super::entry::{Entry, due_of, kind_of};
 use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
 use super::wall_queue::on_monotonic_clock;
+use crate::task::AnyTask;
 use crate::time::{Due, Now};
 
 impl PoolCore {
@@ -32,7 +35,11 @@ impl PoolCore {
     }
 
     /// Takes no more tasks, starts no more runs, and hands out the tasks that wait, the next first.
-    pub(super) fn shutdown_now(&mut self, now: Now, effects: &mut Effects) -> Vec<Item> {
+    pub(super) fn shutdown_now(
+        &mut self,
+        now: Now,
+        effects: &mut Effects,
+    ) -> Vec<Arc<dyn AnyTask>> {
         if self.state >= RunState::Stopping {
             return Vec::new();
         }
@@ -41,14 +48,14 @@ impl PoolCore {
         let mut drained = Vec::new();
         for entry in self.take_all(now) {
             let is_internal = kind_of(entry.key).is_internal();
-            match self.withdraw(entry) {
-                Ok(item) if is_internal => self.cancel(item, effects),
-                Ok(item) if !item.is_over() => drained.push(item),
-                Ok(item) | Err(item) => effects.release.push(item),
+            match self.withdraw(&entry) {
+                Some(task) if is_internal => self.cancel(task, effects),
+                Some(_) if !entry.item.is_over() => drained.extend(entry.item.into_task()),
+                _ => effects.release.push(entry.item),
             }
         }
-        for item in std::mem::take(&mut self.suspended).into_values() {
-            self.cancel(item, effects);
+        for task in std::mem::take(&mut self.suspended).into_values() {
+            self.cancel(task, effects);
         }
         self.sleepers.wake_all(&mut effects.wake);
         self.try_terminate(effects);
@@ -87,8 +94,8 @@ impl PoolCore {
     pub(super) fn abandon_what_waits(&mut self, effects: &mut Effects) {
         if self.state == RunState::ShuttingDown {
             self.remove_where(effects, |_| true);
-            for item in std::mem::take(&mut self.suspended).into_values() {
-                self.cancel(item, effects);
+            for task in std::mem::take(&mut self.suspended).into_values() {
+                self.cancel(task, effects);
             }
         } else {
             self.remove_where(effects, |entry| kind_of(entry.key).is_timer());
@@ -127,9 +134,11 @@ impl PoolCore {
     }
 
     /// All waiting tasks with their due times.
-    pub(super) fn view(&self) -> Vec<(Due, Item)> {
+    pub(super) fn view(&self) -> Vec<(Due, Arc<dyn AnyTask>)> {
         let mut view = Vec::new();
-        self.for_each_waiting(|due, item| view.push((due, Item::clone(item))));
+        self.for_each_waiting(|due, item| {
+            view.extend(Arc::clone(item).into_task().map(|task| (due, task)));
+        });
         view
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::shutdown::Kind;
 use crate::queue::{self, Key};
-use crate::task::{AnyTask, TaskId};
+use crate::task::{Queued, TaskId};
 use crate::time::{Due, Tick, WallTime};
 
-/// A task in the queue.
-pub(super) type Item = Arc<dyn AnyTask>;
+/// A task or the ticket of a timer in the queue.
+pub(super) type Item = Arc<dyn Queued>;
 /// An entry of the queue.
 pub(super) type Entry = queue::Entry<Item>;
 

@@ -8,6 +8,7 @@ use super::shutdown::RunState;
 use super::unstarted::UnstartedTask;
 use crate::error::Error;
 use crate::sync::Mutex;
+use crate::task::{AnyTask, TaskPool};
 use crate::unwind::{catch, drop_contained};
 
 /// A pool of threads that runs tasks at their time.
@@ -60,7 +61,7 @@ impl ScheduledThreadPool {
 impl Drop for Owner {
     fn drop(&mut self) {
         for task in self.state.shutdown_now() {
-            self.state.cancel(&task);
+            self.state.cancel(Arc::<dyn AnyTask>::clone(&task));
             drop_contained(task);
         }
     }

@@ -86,13 +86,20 @@ impl Inbox {
     }
 
     /// Puts a timer in that is armed for this time.
-    pub(super) fn push_timer(&mut self, timer: Item, place: Due, now: Now) -> FollowUp {
-        let id = timer.id();
+    pub(super) fn push_timer(
+        &mut self,
+        id: TaskId,
+        ticket: Item,
+        place: Due,
+        now: Now,
+    ) -> FollowUp {
         match place {
-            Due::Tick(due) => self.push(timer, key(due.as_nanos(), id, Kind::Timer), now.tick),
+            Due::Tick(due) => self.push(ticket, key(due.as_nanos(), id, Kind::Timer), now.tick),
             Due::Wall(wall) => {
                 let key = key(wall.key(), id, Kind::WallTimer);
-                self.batch.wall_queue.push((Entry { key, item: timer }, now.wall.offset(now.tick)));
+                self.batch
+                    .wall_queue
+                    .push((Entry { key, item: ticket }, now.wall.offset(now.tick)));
                 // A look at the wall clock is at most half a second away, whatever the slack.
                 let slack = Duration::from_nanos(self.slack);
                 self.follow_up(wall_queue::look_for(key.due, now, slack))

@@ -29,7 +29,7 @@ impl Run {
     /// ```
     #[must_use]
     pub fn pool(&self) -> Option<ScheduledThreadPool> {
-        let owner = state_of(&**self.task())?.owner.upgrade()?.downcast().ok()?;
+        let owner = state_of(&self.task().header().link)?.owner.upgrade()?.downcast().ok()?;
         Some(ScheduledThreadPool { owner })
     }
 }

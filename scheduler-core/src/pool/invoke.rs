@@ -7,9 +7,11 @@ use super::executor::ScheduledThreadPool;
 use crate::error::Error;
 use crate::sync::Mutex;
 use crate::task::block::TaskBlock;
-use crate::task::run::Interruptible;
+use crate::task::run::InterruptibleWait;
 use crate::task::steps::Once;
-use crate::task::{AnyTask, OnceBody, Run, TaskHandle, TaskPool, TaskState, starves_at};
+use crate::task::{
+    AnyTask, Interruptible, OnceBody, Run, TaskHandle, TaskPool, TaskState, starves_at,
+};
 use crate::time::{Clock, Due, EventCount, Tick};
 
 /// Handles that are cancelled when the call that made them ends early.
@@ -193,7 +195,7 @@ impl ScheduledThreadPool {
         let mut last = Error::argument("list of bodies", "it is empty");
         let mut bodies = bodies.into_iter();
         let run = Run::current();
-        let interruptible = Interruptible::new(run.as_ref(), &finish.gate);
+        let interruptible = InterruptibleWait::new(run.as_ref(), &finish.gate);
         let neighbour = run.as_ref().filter(|run| run.belongs_to(self.state().address()));
         let stops_at = run.as_ref().and_then(|run| run.deadline_in(self.state().address()));
         let mut starves_at = neighbour.map(|_| starves_at(&**clock, Due::Tick(clock.now())));

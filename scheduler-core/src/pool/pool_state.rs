@@ -14,15 +14,17 @@ use std::time::Duration;
 
 use super::core::{Action, PoolCore, Worker, WorkerLoss};
 use super::effects::Effects;
-use super::entry::{Entry, Item};
+use super::entry::Entry;
 use super::hooks::Hooks;
 use super::inbox::{Batch, FollowUp, Inbox};
 use super::shutdown::RunState;
+use super::threads::Starter;
 use super::workers::{WorkerInfo, WorkerNumber};
-use crate::error::Failure;
 use crate::observe::{Announcer, Event};
 use crate::sync::{AtomicBool, CachePadded, Mutex, MutexGuard, Ordering};
-use crate::task::{AnyTask, Cancelled, PoolLink, Run, TaskId, TaskPool, TaskState, current};
+use crate::task::{
+    AnyTask, Cancelled, Interruptible, PoolLink, Run, TaskId, TaskPool, TaskState, current,
+};
 use crate::time::{Clock, Epoch, EventCount, Now, Tick};
 use crate::unwind::drop_contained;
 
@@ -35,7 +37,7 @@ pub(super) struct PoolState {
     pub(super) is_silent: bool,
     pub(super) thread_name_prefix: String,
     is_precise: bool,
-    starter: Mutex<Arc<dyn StartWorker>>,
+    starter: Mutex<Starter>,
     /// The reason why a worker could not be started last.
     pub(super) refusal: Mutex<String>,
     core: CachePadded<Mutex<Locked>>,
@@ -59,17 +61,6 @@ struct Locked {
     wants_death_notices: bool,
 }
 
-/// Starts the workers of a pool.
-pub(super) trait StartWorker: Any + Send + Sync {
-    /// Starts a worker, or returns why not.
-    fn start(
-        &self,
-        state: Arc<PoolState>,
-        name: String,
-        number: WorkerNumber,
-    ) -> Result<(), String>;
-}
-
 /// The parts that the builder makes a pool from.
 pub(super) struct Parts {
     pub(super) clock: Arc<dyn Clock>,
@@ -77,7 +68,7 @@ pub(super) struct Parts {
     pub(super) announcer: Announcer,
     pub(super) thread_name_prefix: String,
     pub(super) is_precise: bool,
-    pub(super) starter: Arc<dyn StartWorker>,
+    pub(super) starter: Starter,
     pub(super) core: PoolCore,
     pub(super) keeps_cancelled: bool,
     pub(super) owner: Weak<dyn Any + Send + Sync>,
@@ -273,7 +264,7 @@ impl PoolState {
         self.close(true, |core, effects| core.shutdown(now, effects));
     }
 
-    pub(super) fn shutdown_now(&self) -> Vec<Item> {
+    pub(super) fn shutdown_now(&self) -> Vec<Arc<dyn AnyTask>> {
         let now = Now::read(&*self.clock);
         self.close(false, |core, effects| core.shutdown_now(now, effects))
     }
@@ -313,11 +304,11 @@ impl PoolState {
         }
     }
 
-    pub(super) fn starter(&self) -> Arc<dyn StartWorker> {
-        Arc::clone(&self.starter.lock())
+    pub(super) fn starter(&self) -> Starter {
+        self.starter.lock().clone()
     }
 
-    pub(super) fn replace_starter(&self, starter: Arc<dyn StartWorker>) {
+    pub(super) fn replace_starter(&self, starter: Starter) {
         let old = std::mem::replace(&mut *self.starter.lock(), starter);
         drop_contained(old);
     }
@@ -343,7 +334,7 @@ impl PoolState {
         self.announcer.announce(&Event::WorkerRefused { worker, reason });
     }
 
-    pub(super) fn announce_end(&self, task: &dyn AnyTask, state: TaskState) {
+    pub(super) fn announce_end(&self, task: &dyn Interruptible, state: TaskState) {
         if task.is_call() || !self.announcer.is_heard() {
             return;
         }
@@ -404,16 +395,7 @@ impl PoolState {
         false
     }
 
-    /// Cancels a task that the pool has let go of.
-    ///
-    /// The end of a task that is being run is reported by the thread that runs it.
-    pub(super) fn cancel(&self, task: &Item) {
-        if let Some(cancelled) = task.cancel() {
-            self.notify_cancelled(&**task, cancelled);
-        }
-    }
-
-    fn notify_cancelled(&self, task: &dyn AnyTask, cancelled: Cancelled) {
+    pub(super) fn notify_cancelled(&self, task: &dyn Interruptible, cancelled: Cancelled) {
         if cancelled.notify() {
             self.announce_end(task, TaskState::Cancelled);
         }
@@ -421,12 +403,12 @@ impl PoolState {
 
     /// Cancels tasks that the core has let go of. All have ended before the first waiter is notified, so that a
     /// callback of one can wait for another.
-    fn cancel_all(&self, tasks: Vec<Item>) {
+    fn cancel_all(&self, tasks: Vec<Arc<dyn Interruptible>>) {
         let count = tasks.len();
         let pool = self.address();
         let ends = tasks.iter().map(|task| (pool, Some(task.id())));
         let ends: Vec<_> = ends.chain([(pool, None)]).collect();
-        let cancel = |task: Item| Some((task.cancel()?, task));
+        let cancel = |task: Arc<dyn Interruptible>| Some((Arc::clone(&task).cancel()?, task));
         let ended: Vec<_> =
             current::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
         self.step(|core, effects| core.calls_done(count, effects));
@@ -436,7 +418,7 @@ impl PoolState {
     }
 
     /// Calls timers because the wall clock was set back.
-    fn call_set_back(&self, timers: Vec<Item>) {
+    fn call_set_back(&self, timers: Vec<Arc<dyn Interruptible>>) {
         let mut left = SetBackCalls { state: self, timers: timers.into() };
         while !left.timers.is_empty() {
             let now = Now::read(&*self.clock);
@@ -451,70 +433,20 @@ impl PoolState {
 /// Timers to notify that the wall clock was set back; they are cancelled if the thread dies before, for example of a clock that panics.
 struct SetBackCalls<'a> {
     state: &'a PoolState,
-    timers: VecDeque<Item>,
+    timers: VecDeque<Arc<dyn Interruptible>>,
 }
 
 impl Drop for SetBackCalls<'_> {
     fn drop(&mut self) {
         for timer in self.timers.drain(..) {
-            self.state.cancel(&timer);
+            self.state.cancel(timer);
             self.state.step(|core, effects| core.calls_done(1, effects));
         }
     }
 }
 
-/// The pool of a task, while it exists.
-pub(super) fn state_of(task: &dyn AnyTask) -> Option<Arc<PoolState>> {
-    let pool: Arc<dyn Any + Send + Sync> = task.header().link.pool()?;
+/// The pool of a task or timer, while it exists.
+pub(super) fn state_of(link: &PoolLink) -> Option<Arc<PoolState>> {
+    let pool: Arc<dyn Any + Send + Sync> = link.pool()?;
     pool.downcast().ok()
-}
-
-impl TaskPool for PoolState {
-    fn resume(&self, task: Item) {
-        let now = self.clock.now();
-        self.step(|core, effects| core.resume(task, now, effects));
-    }
-
-    fn forget_suspended(&self, task: &dyn AnyTask) {
-        self.step(|core, effects| core.forget_suspended(task.id(), effects));
-    }
-
-    fn entries_died(&self) {
-        self.step(|_, _| ());
-    }
-
-    fn abandon(&self, task: &Item) {
-        if task.state() == TaskState::Running
-            && let Some(cancelled) = task.cancel()
-        {
-            if cancelled.was_suspended {
-                self.forget_suspended(&**task);
-            }
-            cancelled.notify();
-            self.announce_end(&**task, TaskState::Cancelled);
-        }
-    }
-
-    fn task_ended(&self, task: &dyn AnyTask, state: TaskState) {
-        self.announce_end(task, state);
-    }
-
-    fn drop_panicked(&self, id: TaskId, name: Option<&str>, failure: &Failure) {
-        self.announcer.announce(&Event::DropPanicked { id, name, failure });
-    }
-
-    fn timer_panicked(
-        &self,
-        id: TaskId,
-        name: Option<&str>,
-        call: &'static str,
-        failure: &Failure,
-    ) {
-        self.announcer.announce(&Event::TimerPanicked { id, name, call, failure });
-    }
-
-    fn wait_starves(&self, run: &Run, awaited: &dyn AnyTask) {
-        let (id, name) = (awaited.id(), awaited.name());
-        self.announcer.announce(&Event::WaitStarved { run, id, name });
-    }
 }

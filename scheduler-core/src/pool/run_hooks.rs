@@ -1,4 +1,4 @@
-//! Calls of hooks and listener around runs.
+//! The calls of tasks to their pool, with hooks and listener around runs.
 
 use std::sync::Arc;
 
@@ -6,12 +6,10 @@ use super::pool_state::PoolState;
 use super::shutdown::Kind;
 use crate::error::Failure;
 use crate::observe::Event;
-use crate::task::state::Suspend;
-use crate::task::{AfterRun, RunObserver};
-use crate::task::{Run, TaskPool, TaskState, current};
+use crate::task::{AfterRun, AnyTask, Interruptible, Run, TaskId, TaskPool, TaskState, current};
 use crate::time::{Due, Now, Tick, WallTime};
 
-impl RunObserver for PoolState {
+impl TaskPool for PoolState {
     fn now(&self) -> Now {
         Now::read(&*self.clock)
     }
@@ -39,15 +37,28 @@ impl RunObserver for PoolState {
         let is_asked = is_timed || self.announcer.is_heard();
         let now = if is_asked { Now::read(&*self.clock) } else { run.started() };
         if task.is_overdue(now.tick) {
-            self.cancel(task);
+            self.cancel(Arc::clone(task));
         }
         now
+    }
+
+    fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, after_run: AfterRun, now: Now) {
+        if !self.announcer.is_heard() || run.task().is_call() {
+            return;
+        }
+        let next = after_run.continue_value().map(|due| Due::Tick(due).as_wall(now));
+        let next = next.filter(|next| *next != WallTime::MAX).map(WallTime::to_utc);
+        let duration = run.elapsed(now.tick);
+        self.announcer.announce(&Event::RunFinished { run, outcome, duration, next });
+        if let AfterRun::Break(state) = after_run {
+            self.announce_end(&**run.task(), state);
+        }
     }
 
     /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
     /// its state changes, because from then on a wake puts the task back into the queue.
     fn suspend(&self, run: &Run, by_worker: bool) {
-        let task = run.task();
+        let Some(task) = Arc::clone(run.task()).as_task() else { return };
         if by_worker {
             let worker = current::worker_number(self.address());
             self.step(|core, effects| {
@@ -56,35 +67,71 @@ impl RunObserver for PoolState {
                 if let Some(info) = info {
                     info.tally.end(Kind::OneShot, false);
                 }
-                core.suspend(task, effects);
+                core.suspend(&task, effects);
             });
         }
         match task.suspend(run) {
-            Suspend::Suspended => {}
-            Suspend::Woken if by_worker => self.resume(Arc::clone(task)),
-            Suspend::Woken => {}
-            Suspend::WasCancelled(()) => {
+            Some(true) if by_worker => self.resume(task),
+            Some(_) => {}
+            None => {
                 if by_worker {
-                    self.forget_suspended(&**task);
+                    self.forget_suspended(task.id());
                 }
-                self.announce_end(&**task, TaskState::Cancelled);
+                self.announce_end(&*task, TaskState::Cancelled);
             }
         }
     }
 
-    fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, after_run: AfterRun, now: Now) {
-        if !self.announcer.is_heard() || run.task().is_call() {
-            return;
+    fn resume(&self, task: Arc<dyn AnyTask>) {
+        let now = self.clock.now();
+        self.step(|core, effects| core.resume(task, now, effects));
+    }
+
+    fn forget_suspended(&self, task: TaskId) {
+        self.step(|core, effects| core.forget_suspended(task, effects));
+    }
+
+    fn entries_died(&self) {
+        self.step(|_, _| ());
+    }
+
+    /// The end of a task that is being run is reported by the thread that runs it.
+    fn cancel(&self, task: Arc<dyn Interruptible>) {
+        if let Some(cancelled) = Arc::clone(&task).cancel() {
+            self.notify_cancelled(&*task, cancelled);
         }
-        let next = match after_run {
-            AfterRun::Requeue(due) => Some(Due::Tick(due).as_wall(now)),
-            AfterRun::Ended(_) => None,
-        };
-        let next = next.filter(|next| *next != WallTime::MAX).map(WallTime::to_utc);
-        let duration = run.elapsed(now.tick);
-        self.announcer.announce(&Event::RunFinished { run, outcome, duration, next });
-        if let AfterRun::Ended(state) = after_run {
-            self.announce_end(&**run.task(), state);
+    }
+
+    fn abandon(&self, task: &dyn Interruptible) {
+        if let Some(cancelled) = task.abandon() {
+            if cancelled.was_suspended {
+                self.forget_suspended(task.id());
+            }
+            cancelled.notify();
+            self.announce_end(task, TaskState::Cancelled);
         }
+    }
+
+    fn task_ended(&self, task: &dyn Interruptible, state: TaskState) {
+        self.announce_end(task, state);
+    }
+
+    fn drop_panicked(&self, id: TaskId, name: Option<&str>, failure: &Failure) {
+        self.announcer.announce(&Event::DropPanicked { id, name, failure });
+    }
+
+    fn timer_panicked(
+        &self,
+        id: TaskId,
+        name: Option<&str>,
+        call: &'static str,
+        failure: &Failure,
+    ) {
+        self.announcer.announce(&Event::TimerPanicked { id, name, call, failure });
+    }
+
+    fn wait_starves(&self, run: &Run, awaited: &dyn Interruptible) {
+        let (id, name) = (awaited.id(), awaited.name());
+        self.announcer.announce(&Event::WaitStarved { run, id, name });
     }
 }

@@ -1,11 +1,14 @@
 //! The sizes of a pool, and the dead entries of its queue.
 
+use std::sync::Arc;
+
 use super::core::PoolCore;
 use super::effects::Effects;
 use super::entry::{Entry, Item, due_of, kind_of};
 use super::inbox::SubmitState;
 use super::shutdown::{Kind, RunState};
 use crate::observe::PoolStats;
+use crate::task::Interruptible;
 use crate::time::{Due, Now, Tick};
 
 /// Fewer dead entries are not swept out while workers are busy.
@@ -80,19 +83,19 @@ impl PoolCore {
         self.queue.extract(&leaves, |entry| removed.push(entry));
         self.wall_queue.extract(&leaves, |entry| removed.push(entry));
         for entry in removed {
-            match self.withdraw(entry) {
-                Ok(item) if !item.is_over() => self.cancel(item, effects),
-                Ok(item) | Err(item) => effects.release.push(item),
+            match self.withdraw(&entry) {
+                Some(task) if !entry.item.is_over() => self.cancel(task, effects),
+                _ => effects.release.push(entry.item),
             }
         }
     }
 
-    /// Returns the task of an entry that has left the queue, or its dead item.
-    pub(super) fn withdraw(&mut self, entry: Entry) -> Result<Item, Item> {
+    /// Returns the task or timer of an entry that has left the queue; none if the entry was a dead one.
+    pub(super) fn withdraw(&mut self, entry: &Entry) -> Option<Arc<dyn Interruptible>> {
         let kind = kind_of(entry.key);
         self.alarms -= usize::from(kind == Kind::Alarm);
-        let taken_out = entry.item.take_out(due_of(entry.key));
-        if taken_out.is_err() {
+        let taken_out = Arc::clone(&entry.item).take_out(due_of(entry.key));
+        if taken_out.is_none() {
             self.count_dead(kind, -1);
         }
         taken_out

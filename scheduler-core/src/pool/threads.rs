@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::{fmt, io, thread};
 
 use super::core::WorkerLoss;
-use super::pool_state::{PoolState, StartWorker};
+use super::pool_state::PoolState;
+use super::virtual_workers::VirtualWorkers;
 use super::worker;
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicBool, Ordering};
@@ -142,16 +143,28 @@ impl ThreadFactory for StdThreads {
     }
 }
 
-/// Starts the threads of a pool's workers by a factory.
-pub(super) struct Threads(pub(super) Arc<dyn ThreadFactory>);
+/// Starts the workers of a pool.
+#[derive(Clone)]
+pub(super) enum Starter {
+    Threads(Arc<dyn ThreadFactory>),
+    Virtual(VirtualWorkers),
+}
 
-impl StartWorker for Threads {
-    fn start(
+impl Starter {
+    /// Starts a worker, or returns why not.
+    pub(super) fn start(
         &self,
         state: Arc<PoolState>,
         name: String,
         number: WorkerNumber,
     ) -> Result<(), String> {
-        WorkerThread::new(name, number, state).start(|worker| self.0.start(worker))
+        let worker = WorkerThread::new(name, number, state);
+        match self {
+            Self::Threads(factory) => worker.start(|worker| factory.start(worker)),
+            Self::Virtual(workers) => worker.start(|worker| {
+                workers.join(worker);
+                Ok(())
+            }),
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::observe::Event;
 use crate::task::block::TaskBlock;
 use crate::task::header::{Header, TaskOptions};
 use crate::task::steps::Around;
-use crate::task::{AnyTask, Arming, Fire, Recurrence, Run, Task, TaskHandle, TaskId, Timer};
+use crate::task::{Fire, Interruptible, Recurrence, Run, Task, TaskHandle, TaskId, Timer};
 use crate::time::{Due, Now};
 
 impl ScheduledThreadPool {
@@ -42,22 +42,19 @@ impl<T: Fire> Timer<T> {
     /// than its core size, as for a submission; where there is none and none can be started, the timer is
     /// [dropped](Fire::dropped).
     pub fn arm(self: &Arc<Self>, due: Due, now: Now) -> Wake {
-        let Some(state) = state_of(&**self) else { return Wake::refused() };
+        let Some(state) = state_of(self.link()) else { return Wake::refused() };
         let place = due.not_overtaking(now);
-        let (follow_up, arming) = {
+        let (follow_up, has_died) = {
             let mut inbox = state.inbox.lock();
             if !inbox.takes(Kind::Timer) {
                 return Wake::refused();
             }
-            let arming = self.note_armed(due, place);
-            if arming == Arming::Same {
-                return Wake::none();
-            }
-            let follow_up = inbox.push_timer(self.ticket(), place, now);
+            let Some(has_died) = self.note_armed(due, place) else { return Wake::none() };
+            let follow_up = inbox.push_timer(self.id(), self.ticket(), place, now);
             state.note_filled();
-            (follow_up, arming)
+            (follow_up, has_died)
         };
-        let is_called = arming == Arming::Moved && state.link.dead.announce(false);
+        let is_called = has_died && state.link.dead.announce(false);
         Wake::of(
             state,
             if is_called && follow_up == FollowUp::Nothing { FollowUp::Collect } else { follow_up },
@@ -66,10 +63,10 @@ impl<T: Fire> Timer<T> {
 
     /// Disarms the timer; a worker that has taken it fires it all the same.
     pub fn disarm(&self) -> Wake {
-        if !self.note_disarmed() || !self.header().link.dead.announce(false) {
+        if !self.note_disarmed() || !self.link().dead.announce(false) {
             return Wake::none();
         }
-        state_of(self).map_or_else(Wake::none, |state| Wake::of(state, FollowUp::Collect))
+        state_of(self.link()).map_or_else(Wake::none, |state| Wake::of(state, FollowUp::Collect))
     }
 
     /// The time that the timer is armed for, while it is.
@@ -89,7 +86,7 @@ impl Run {
         let link = Arc::clone(&self.task().header().link);
         let now = link.clock.now();
         let Task { name, on_error, deadline, body, .. } = task;
-        let Some(state) = state_of(&**self.task()) else {
+        let Some(state) = state_of(&link) else {
             return TaskHandle::cancelled(TaskBlock::new(link, (), body, now));
         };
         let id = state.draw_id();

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::entry::Item;
 use super::pool_state::PoolState;
 use super::worker;
-use crate::task::{TaskHandle, TaskId};
+use crate::task::{AnyTask, TaskHandle, TaskId, TaskPool};
 
 /// A task that left its pool before it could run: drained, removed or rejected.
 ///
@@ -26,12 +25,12 @@ use crate::task::{TaskHandle, TaskId};
 /// ```
 #[must_use = "dropping a task that has not been run cancels it"]
 pub struct UnstartedTask {
-    task: Item,
+    task: Arc<dyn AnyTask>,
     state: Arc<PoolState>,
 }
 
 impl UnstartedTask {
-    pub(super) fn new(task: Item, state: Arc<PoolState>) -> Self {
+    pub(super) fn new(task: Arc<dyn AnyTask>, state: Arc<PoolState>) -> Self {
         Self { task, state }
     }
 
@@ -69,7 +68,7 @@ impl UnstartedTask {
 
 impl Drop for UnstartedTask {
     fn drop(&mut self) {
-        self.state.cancel(&self.task);
+        self.state.cancel(Arc::<dyn AnyTask>::clone(&self.task));
     }
 }
 

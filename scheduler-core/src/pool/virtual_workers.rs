@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::pool_state::{PoolState, StartWorker};
+use super::pool_state::PoolState;
 use super::shutdown::Kind;
 use super::threads::WorkerThread;
 use super::worker::{WorkerLoop, WorkerStep};
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicU64, Mutex, Ordering};
-use crate::task::{HeldRun, Remainder, TaskId, current};
+use crate::task::{Fired, HeldRun, TaskId, current};
 use crate::time::{Epoch, EventCount, Now, Tick};
 
 /// Workers without threads: a test takes each of their steps, one after the other.
@@ -204,7 +204,7 @@ impl VirtualWorkers {
     }
 
     /// Takes a worker in, or refuses it.
-    fn join(&self, mut worker: WorkerThread) {
+    pub(super) fn join(&self, mut worker: WorkerThread) {
         // ORDERING: relaxed, a mere counter.
         let one_less = |count: u64| count.checked_sub(1);
         if self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
@@ -217,20 +217,6 @@ impl VirtualWorkers {
         let entry = VirtualWorker { gate, worker_loop: Some(worker_loop), seen: None };
         self.workers.lock().insert(worker.number, entry);
         state.worker_started(worker.number);
-    }
-}
-
-impl StartWorker for VirtualWorkers {
-    fn start(
-        &self,
-        state: Arc<PoolState>,
-        name: String,
-        number: WorkerNumber,
-    ) -> Result<(), String> {
-        WorkerThread::new(name, number, state).start(|worker| {
-            self.join(worker);
-            Ok(())
-        })
     }
 }
 
@@ -294,14 +280,14 @@ impl VirtualRun {
     /// suspends it until its waker is called.
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        self.held().remainder == Remainder::Pending
+        self.held().fired.is_none()
     }
 
-    /// Returns true if nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that has nothing in
-    /// progress. Then [`finish`](Self::finish) calls nothing, it only frees the worker.
+    /// Returns true if nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that answered
+    /// [`Fired::GoesOn`](crate::Fired::GoesOn). Then [`finish`](Self::finish) calls nothing, it only frees the worker.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.held().remainder == Remainder::Spent
+        self.held().fired == Some(Fired::GoesOn)
     }
 
     /// Ends the run, or the step of a run that is pending: its outcome becomes known, and a recurring

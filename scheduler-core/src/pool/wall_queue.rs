@@ -139,12 +139,8 @@ mod tests {
 
     impl Fire for Idle {
         fn fire(_: &Arc<Timer<Self>>, _: &Run) -> Fired {
-            Fired::Done
+            Fired::GoesOn
         }
-
-        fn finish(_: &Arc<Timer<Self>>, _: &Run, _: Now) {}
-        fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
-        fn dropped(_: &Arc<Timer<Self>>) {}
     }
 
     const SECOND: i64 = 1_000_000_000;

@@ -7,13 +7,12 @@ use std::sync::Arc;
 
 use super::core::{Action, Finished, Worker, WorkerLoss};
 use super::effects::Effects;
-use super::entry::{Entry, Item, due_of, kind_of};
+use super::entry::{Entry, due_of, kind_of};
 use super::pool_state::{PoolState, state_of};
 use super::shutdown::Kind;
 use super::workers::{WorkerInfo, WorkerNumber};
 use crate::task::current::{self, Thread};
-use crate::task::{AfterRun, HeldRun, NothingToRun};
-use crate::task::{Remainder, RunObserver, RunRequest, RunResult};
+use crate::task::{AnyTask, HeldRun, Run, RunRequest, RunResult, TaskPool};
 use crate::time::{Due, Now, Tick};
 
 /// The result of one step of a worker.
@@ -98,30 +97,19 @@ impl WorkerLoop {
         now: Option<Now>,
         thread: &Thread,
     ) -> WorkerStep {
-        let (item, kind, due) = (entry.item, kind_of(entry.key), due_of(entry.key));
-        if item.deadline() != Tick::MAX {
-            let now = now.map_or_else(|| state.clock.now(), |now| now.tick);
-            if item.is_overdue(now) && item.withdraw() {
-                state.cancel(&item);
-                let nothing = NothingToRun { was_counted: true };
-                self.worker.finished = Finished::FoundNothing { kind, nothing };
-                return WorkerStep::Ran(None);
-            }
-        }
+        let (kind, due) = (kind_of(entry.key), due_of(entry.key));
         let is_held = self.holds_outcomes;
         let request = RunRequest { thread, due, started: now, by_worker: true, is_held };
-        match item.run(&request, &**state) {
+        match entry.item.run(&request, &**state) {
             RunResult::Nothing(nothing) => {
                 self.worker.finished = Finished::FoundNothing { kind, nothing };
             }
-            RunResult::Over(AfterRun::Requeue(due), task) => {
+            RunResult::Over(again) => {
+                // A task that is not due again was dropped before, as in `run`.
                 self.worker.info.tally.end(kind, true);
-                self.worker.finished = Finished::Requeue(task, due);
-            }
-            RunResult::Over(AfterRun::Ended(_), task) => {
-                // First, as in `run`.
-                drop(task);
-                self.worker.info.tally.end(kind, true);
+                if let Some((task, due)) = again {
+                    self.worker.finished = Finished::Requeue(task, due);
+                }
             }
             RunResult::Suspended => {}
             RunResult::Held(held) => return WorkerStep::Ran(Some((held, kind))),
@@ -131,18 +119,17 @@ impl WorkerLoop {
 
     /// Makes the outcome of a run known that was held back, and gives the task back to the pool.
     pub(super) fn finish(&mut self, state: &Arc<PoolState>, held: HeldRun, kind: Kind) {
-        let HeldRun { run, remainder } = held;
+        let HeldRun { run, fired } = held;
         let _as_worker = current::enter_as_worker(state.address(), self.worker.info.number);
         let tally = &self.worker.info.tally;
-        if remainder == Remainder::Pending {
+        let Some(fired) = fired else {
             state.suspend(&run, true);
             return;
-        }
-        let task = Arc::clone(run.task());
-        let thread = current::this_thread();
-        let (after_run, _) = thread.enter(run, |run| run.task().settle(run, remainder, &**state));
+        };
+        let settle = |run: &Run| Arc::clone(run.task()).settle(run, fired, &**state);
+        let (again, _) = current::this_thread().enter(run, settle);
         tally.end(kind, true);
-        if let AfterRun::Requeue(due) = after_run {
+        if let Some((task, due)) = again {
             state.step(|core, effects| core.requeue(task, due, effects));
         }
     }
@@ -152,9 +139,9 @@ impl WorkerLoop {
 impl Drop for WorkerLoop {
     fn drop(&mut self) {
         if let Finished::Requeue(task, _) = &self.worker.finished
-            && let Some(state) = state_of(&**task)
+            && let Some(state) = state_of(&task.header().link)
         {
-            state.cancel(task);
+            state.cancel(Arc::<dyn AnyTask>::clone(task));
         }
     }
 }
@@ -202,10 +189,10 @@ impl Drop for WorkerGuard<'_> {
 }
 
 /// Runs a task that is in no pool's queue on the calling thread, once.
-pub(super) fn run_outside(state: &Arc<PoolState>, task: &Item) {
+pub(super) fn run_outside(state: &Arc<PoolState>, task: &Arc<dyn AnyTask>) {
     let now = Now::read(&*state.clock);
     if task.is_overdue(now.tick) {
-        state.cancel(task);
+        state.cancel(Arc::<dyn AnyTask>::clone(task));
     }
     let thread = current::this_thread();
     let request = RunRequest {
@@ -216,6 +203,6 @@ pub(super) fn run_outside(state: &Arc<PoolState>, task: &Item) {
         is_held: false,
     };
     if !matches!(Arc::clone(task).run(&request, &**state), RunResult::Nothing(_)) {
-        state.cancel(task);
+        state.cancel(Arc::<dyn AnyTask>::clone(task));
     }
 }

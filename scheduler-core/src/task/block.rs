@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Wake, Waker};
+use std::task::{Poll, Wake, Waker};
 
 use scheduler_expr::OnError;
 
@@ -11,12 +11,12 @@ use super::PoolLink;
 use super::header::{self, EVERY_RUN, Header, MaybeOptions, TaskOptions};
 use super::run::Run;
 use super::slot::{Slot, Stepped};
-use super::state::{Begin, End, Phase, Suspend, TaskState};
+use super::state::{Begin, End, Phase, TaskState};
 use super::steps::{Step, Steps};
 use super::value::{Outcome, TaskValue, is_unit};
 use super::waiters::{Waiter, notify};
-use super::{AfterRun, AnyTask, Cancelled, HeldRun, NothingToRun};
-use super::{Remainder, RunObserver, RunRequest, RunResult};
+use super::{AfterRun, AnyTask, Cancelled, Fired, HeldRun, Interruptible, NothingToRun};
+use super::{Queued, Requeue, RunRequest, RunResult, TaskPool};
 use crate::error::Failure;
 use crate::sync::Mutex;
 use crate::time::{Due, EventCount, Now, Tick};
@@ -96,32 +96,34 @@ where
     }
 
     /// Goes on with a run that was suspended.
-    fn poll_on(&self, body: B, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
+    fn poll_on(&self, body: B, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
         let suspended = self.slot.lock().extras().suspended.take();
         let Some(run) = suspended else { unreachable!("a suspended run is kept") };
-        Self::execute(run.resumed(request.by_worker), body, request, observer)
+        Self::execute(run.resumed(request.by_worker), body, request, pool)
+    }
+
+    /// Takes the task out of the queue if it should have ended by now; returns true if it did.
+    fn is_withdrawn_late(&self, request: &RunRequest<'_>, pool: &dyn TaskPool) -> bool {
+        let now = || request.started.unwrap_or_else(|| pool.now()).tick;
+        self.deadline() != Tick::MAX && self.is_overdue(now()) && self.withdraw()
     }
 
     /// Makes one step of a run, and settles it unless its outcome is held back.
-    fn execute(
-        run: Run,
-        body: B,
-        request: &RunRequest<'_>,
-        observer: &dyn RunObserver,
-    ) -> RunResult {
+    fn execute(run: Run, body: B, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
         let (ran, task) = request.thread.enter(run, |run| {
             // The run has the only share that this thread needs.
-            let Some(block) = run.task().as_any().downcast_ref::<Self>() else {
+            let Some(block) = (&**run.task() as &dyn Any).downcast_ref::<Self>() else {
                 unreachable!("the task is what it was")
             };
-            let stepped = block.attempt(body, run, observer);
+            let stepped = block.attempt(body, run, pool);
             if request.is_held || stepped.is_pending() {
-                return Err(block.put_aside(stepped, run, request, observer));
+                return Err(block.put_aside(stepped, run, request, pool));
             }
-            Ok(block.close(stepped, run, observer))
+            Ok(block.close(stepped, run, pool))
         });
         match ran {
-            Ok(after_run) => RunResult::Over(after_run, task),
+            Ok(AfterRun::Continue(due)) => RunResult::Over(task.as_task().map(|task| (task, due))),
+            Ok(AfterRun::Break(_)) => RunResult::Over(None),
             Err(ran) => ran,
         }
     }
@@ -132,33 +134,31 @@ where
         stepped: Stepped<T, B>,
         run: &Run,
         request: &RunRequest<'_>,
-        observer: &dyn RunObserver,
+        pool: &dyn TaskPool,
     ) -> RunResult {
-        let remainder = if stepped.is_pending() { Remainder::Pending } else { Remainder::Over };
+        let fired = (!stepped.is_pending()).then_some(Fired::Returned);
         self.hold_back(stepped);
         if request.is_held {
-            return RunResult::Held(Box::new(HeldRun { run: run.clone(), remainder }));
+            return RunResult::Held(Box::new(HeldRun { run: run.clone(), fired }));
         }
-        observer.suspend(run, request.by_worker);
+        pool.suspend(run, request.by_worker);
         RunResult::Suspended
     }
 
     /// Runs one step of the body.
-    fn attempt(&self, body: B, run: &Run, observer: &dyn RunObserver) -> Stepped<T, B> {
+    fn attempt(&self, body: B, run: &Run, pool: &dyn TaskPool) -> Stepped<T, B> {
         let mut body = Some(body);
-        let refused = if run.is_resumed() { None } else { observer.begins(run) };
+        let refused = if run.is_resumed() { None } else { pool.begins(run) };
+        let was_refused = refused.is_some();
         let step = match refused {
-            Some(failure) => Ok(Step::Refused(failure)),
-            None => {
-                let waker = || Arc::clone(run.task()).waker();
-                catch(|| body.step(&waker)).unwrap_or_else(Err)
-            }
+            Some(failure) => Poll::Ready(Err(failure)),
+            None => catch(|| body.step(&|| Self::waker(run))).unwrap_or_else(failed),
         };
-        if step.is_err() {
+        if matches!(step, Poll::Ready(Err(_))) {
             // A future that has panicked must not be polled again.
             drop(catch(|| body.abandon_run()));
         }
-        Stepped { body, step }
+        Stepped { body, step, was_refused }
     }
 
     /// Keeps the outcome of a step of a virtual worker until it is settled.
@@ -170,28 +170,23 @@ where
     }
 
     /// Makes the outcome of a run known.
-    fn close(&self, stepped: Stepped<T, B>, run: &Run, observer: &dyn RunObserver) -> AfterRun {
+    fn close(&self, stepped: Stepped<T, B>, run: &Run, pool: &dyn TaskPool) -> AfterRun {
         let outcome = stepped.outcome();
-        let was_refused = matches!(stepped.step, Ok(Step::Refused(_)));
-        let now = observer.is_over(run, &outcome, was_refused);
+        let now = pool.is_over(run, &outcome, stepped.was_refused);
         let after_run = self.conclude(stepped, run.due(), now);
-        observer.is_settled(run, &outcome, after_run, now);
+        pool.is_settled(run, &outcome, after_run, now);
         after_run
     }
 
     fn conclude(&self, stepped: Stepped<T, B>, due: Due, now: Now) -> AfterRun {
-        let Stepped { body, step } = stepped;
+        let Stepped { body, step, .. } = stepped;
         match step {
-            Ok(Step::Value(value)) => self.end(End::Completed, Some(value), None, body),
-            Ok(Step::Pending) => unreachable!("a pending run is suspended, not settled"),
-            Ok(Step::Ran(result)) if self.is_recurring() => self.recur(body, due, result, now),
-            Ok(Step::Refused(failure)) | Err(failure) if self.is_recurring() => {
-                self.recur(body, due, Err(failure), now)
+            Poll::Pending => unreachable!("a pending run is suspended, not settled"),
+            Poll::Ready(result) if self.is_recurring() => {
+                self.recur(body, due, result.map(drop), now)
             }
-            Ok(Step::Ran(Ok(()))) => self.end(End::Completed, None, None, body),
-            Ok(Step::Ran(Err(failure)) | Step::Refused(failure)) | Err(failure) => {
-                self.end(End::Failed, None, Some(failure), body)
-            }
+            Poll::Ready(Ok(value)) => self.end(End::Completed, value, None, body),
+            Poll::Ready(Err(failure)) => self.end(End::Failed, None, Some(failure), body),
         }
     }
 
@@ -213,12 +208,12 @@ where
             slot.phase = Phase::Over { is_queued: false, value: None };
             drop(slot);
             self.discard_body(body);
-            return AfterRun::Ended(TaskState::Cancelled);
+            return AfterRun::Break(TaskState::Cancelled);
         }
         let Some(body) = body else { unreachable!("a recurring body is never spent") };
         slot.phase = Phase::Waiting { is_queued: false, body };
         slot.due = next;
-        AfterRun::Requeue(next)
+        AfterRun::Continue(next)
     }
 
     /// Ends a task whose body its worker holds, and notifies its waiters.
@@ -242,13 +237,13 @@ where
         }
         let Some(has_waiters) = self.header.try_end(end) else {
             self.discard(self.take_value());
-            return AfterRun::Ended(TaskState::Cancelled);
+            return AfterRun::Break(TaskState::Cancelled);
         };
         if has_waiters {
             let waiters = self.slot.lock().take_waiters();
             notify(waiters, end.into());
         }
-        AfterRun::Ended(end.into())
+        AfterRun::Break(end.into())
     }
 
     /// Takes a value out that came after the task was cancelled.
@@ -256,6 +251,36 @@ where
         match &mut self.slot.lock().phase {
             Phase::Over { value, .. } => value.take(),
             _ => None,
+        }
+    }
+
+    /// The waker of the task's future.
+    fn waker(run: &Run) -> Waker {
+        let task: Arc<dyn Any + Send + Sync> = Arc::<dyn Interruptible>::clone(run.task());
+        match task.downcast::<Self>() {
+            Ok(task) => Waker::from(task),
+            Err(_) => unreachable!("the task is what it was"),
+        }
+    }
+
+    /// Asks a run to stop, or none for the present one.
+    fn ask_run_to_stop(self: Arc<Self>, run: Option<u64>) {
+        let (waiters, is_to_resume) = {
+            let mut slot = self.slot.lock();
+            // RACE: under the lock, so that the request is for the run that is in progress now, and
+            // never for the next.
+            let runs = header::runs(self.options.get());
+            let is_another = run.is_some_and(|run| run != runs);
+            if is_another || slot.phase.visible() == TaskState::Scheduled {
+                return;
+            }
+            header::ask_to_stop(&self.header, self.options.get(), runs);
+            let is_to_resume = self.header.end().is_none() && slot.phase.wake();
+            (slot.take_interruptible(), is_to_resume)
+        };
+        notify(waiters, TaskState::Running);
+        if is_to_resume && let Some(pool) = self.header.link.pool() {
+            pool.resume(self);
         }
     }
 
@@ -318,7 +343,7 @@ where
                 if cancelled.was_suspended
                     && let Some(pool) = link.pool()
                 {
-                    pool.forget_suspended(self);
+                    pool.forget_suspended(self.header.id());
                 }
                 cancelled.notify()
             })
@@ -333,35 +358,10 @@ where
     }
 }
 
-impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> AnyTask for TaskBlock<T, B, X>
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> Queued for TaskBlock<T, B, X>
 where
     Option<B>: Steps<T>,
 {
-    fn header(&self) -> &Header {
-        &self.header
-    }
-
-    fn options(&self) -> Option<&TaskOptions> {
-        self.options.get()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn state(&self) -> TaskState {
-        // RACE: the end is looked at again under the lock, because a run may have ended in between.
-        let is_over = || self.header.end().map(TaskState::from);
-        is_over().unwrap_or_else(|| {
-            let phase = self.slot.lock().phase.visible();
-            is_over().unwrap_or(phase)
-        })
-    }
-
-    fn due(&self) -> Due {
-        Due::Tick(self.slot.lock().due)
-    }
-
     fn run_plainly(&self) -> Result<(), NothingToRun> {
         let begin = self.slot.lock().phase.begin(true);
         let mut body = match begin {
@@ -370,19 +370,20 @@ where
             Begin::Resume(_) => unreachable!("a task that is a future has options"),
         };
         let waker = || -> Waker { unreachable!("a task that is a future has options") };
-        let (end, value, failure) = match catch(|| body.step(&waker)).unwrap_or_else(Err) {
-            Ok(Step::Value(value)) => (End::Completed, Some(value), None),
-            Ok(Step::Ran(Ok(()))) => (End::Completed, None, None),
-            Ok(Step::Ran(Err(failure)) | Step::Refused(failure)) | Err(failure) => {
-                (End::Failed, None, Some(failure))
-            }
-            Ok(Step::Pending) => unreachable!("a task that is a future has options"),
+        let (end, value, failure) = match catch(|| body.step(&waker)).unwrap_or_else(failed) {
+            Poll::Ready(Ok(value)) => (End::Completed, value, None),
+            Poll::Ready(Err(failure)) => (End::Failed, None, Some(failure)),
+            Poll::Pending => unreachable!("a task that is a future has options"),
         };
         _ = self.end(end, value, failure, body);
         Ok(())
     }
 
-    fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
+    fn run(self: Arc<Self>, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
+        if request.by_worker && self.is_withdrawn_late(request, pool) {
+            pool.cancel(self);
+            return RunResult::Nothing(NothingToRun { was_counted: true });
+        }
         let (body, number, due) = {
             let mut slot = self.slot.lock();
             match slot.phase.begin(request.by_worker) {
@@ -390,67 +391,17 @@ where
                 Begin::Nothing(nothing) => return RunResult::Nothing(nothing),
                 Begin::Resume(body) => {
                     drop(slot);
-                    return self.poll_on(body, request, observer);
+                    return self.poll_on(body, request, pool);
                 }
             }
         };
-        let started = request.started.unwrap_or_else(|| observer.now());
+        let started = request.started.unwrap_or_else(|| pool.now());
         let run = Run::new(self, number, Due::Tick(due), started, request.by_worker);
-        Self::execute(run, body, request, observer)
+        Self::execute(run, body, request, pool)
     }
 
-    fn settle(&self, run: &Run, _: Remainder, observer: &dyn RunObserver) -> AfterRun {
-        let held = self.slot.lock().take_held();
-        match held {
-            Some(stepped) => self.close(stepped, run, observer),
-            None => unreachable!("only an outcome that is held back is settled"),
-        }
-    }
-
-    fn waker(self: Arc<Self>) -> Waker {
-        Waker::from(self)
-    }
-
-    fn suspend(&self, run: &Run) -> Suspend<()> {
-        let mut slot = self.slot.lock();
-        // The step is pending, so nothing but the body is left of it.
-        let body = slot.take_held().and_then(|stepped| stepped.body);
-        let Some(body) = body else { unreachable!("a pending future is not spent") };
-        match slot.phase.suspend(body, self.header.end().is_some()) {
-            Suspend::WasCancelled(body) => {
-                drop(slot);
-                self.discard(body);
-                Suspend::WasCancelled(())
-            }
-            Suspend::Suspended => {
-                slot.extras().suspended = Some(run.clone());
-                Suspend::Suspended
-            }
-            Suspend::Woken => {
-                slot.extras().suspended = Some(run.clone());
-                Suspend::Woken
-            }
-        }
-    }
-
-    fn enqueue(&self) -> bool {
-        self.slot.lock().phase.enqueue()
-    }
-
-    fn withdraw(&self) -> bool {
-        let was_queued = self.slot.lock().phase.withdraw();
-        if was_queued {
-            self.header.note_removed();
-        }
-        was_queued
-    }
-
-    fn take_out(self: Arc<Self>, _: Due) -> Result<Arc<dyn AnyTask>, Arc<dyn AnyTask>> {
-        if self.withdraw() { Ok(self) } else { Err(self) }
-    }
-
-    fn is_queued(&self) -> bool {
-        self.slot.lock().phase.is_queued()
+    fn take_out(self: Arc<Self>, _: Due) -> Option<Arc<dyn Interruptible>> {
+        if self.withdraw() { Some(self) } else { None }
     }
 
     fn stands_at(&self, _: Due) -> bool {
@@ -463,42 +414,49 @@ where
         self.header.end().is_some() || self.slot.lock().phase.is_over()
     }
 
-    fn cancel(&self) -> Option<Cancelled> {
-        let slot = self.slot.lock();
-        if !self.is_bare(&slot) {
-            return self.cancel_fully(slot);
-        }
-        let was_waiting = self.cancel_bare(slot)?;
-        Some(Cancelled { waiters: Vec::new(), was_waiting, was_suspended: false })
+    fn into_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
+        Some(self)
+    }
+}
+
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> Interruptible
+    for TaskBlock<T, B, X>
+where
+    Option<B>: Steps<T>,
+{
+    fn header(&self) -> &Header {
+        &self.header
     }
 
-    fn interrupt(&self) {
-        let waiters = {
-            let mut slot = self.slot.lock();
-            header::ask_to_stop(&self.header, self.options.get(), EVERY_RUN);
-            slot.take_interruptible()
-        };
-        notify(waiters, TaskState::Running);
+    fn options(&self) -> Option<&TaskOptions> {
+        self.options.get()
     }
 
-    fn ask_to_stop(self: Arc<Self>, run: Option<u64>) {
-        let (waiters, is_to_resume) = {
-            let mut slot = self.slot.lock();
-            // RACE: under the lock, so that the request is for the run that is in progress now, and
-            // never for the next.
-            let runs = header::runs(self.options.get());
-            let is_another = run.is_some_and(|run| run != runs);
-            if is_another || slot.phase.visible() == TaskState::Scheduled {
-                return;
-            }
-            header::ask_to_stop(&self.header, self.options.get(), runs);
-            let is_to_resume = self.header.end().is_none() && slot.phase.wake();
-            (slot.take_interruptible(), is_to_resume)
+    fn as_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
+        Some(self)
+    }
+
+    fn settle(self: Arc<Self>, run: &Run, _: Fired, pool: &dyn TaskPool) -> Option<Requeue> {
+        let held = self.slot.lock().take_held();
+        let Some(stepped) = held else {
+            unreachable!("only an outcome that is held back is settled")
         };
-        notify(waiters, TaskState::Running);
-        if is_to_resume && let Some(pool) = self.header.link.pool() {
-            pool.resume(self);
+        match self.close(stepped, run, pool) {
+            AfterRun::Continue(due) => Some((self, due)),
+            AfterRun::Break(_) => None,
         }
+    }
+
+    fn cancel(self: Arc<Self>) -> Option<Cancelled> {
+        self.cancel_silently()
+    }
+
+    fn abandon(&self) -> Option<Cancelled> {
+        if self.state() == TaskState::Running { self.cancel_silently() } else { None }
+    }
+
+    fn ask_to_stop(self: Arc<Self>, run: u64) {
+        self.ask_run_to_stop(Some(run));
     }
 
     fn is_asked_to_stop(&self, run: u64) -> bool {
@@ -514,6 +472,75 @@ where
             self.slot.lock().extras.as_mut().and_then(|extras| extras.interruptible.remove(number));
         drop(removed);
     }
+}
+
+impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> AnyTask for TaskBlock<T, B, X>
+where
+    Option<B>: Steps<T>,
+{
+    fn state(&self) -> TaskState {
+        // RACE: the end is looked at again under the lock, because a run may have ended in between.
+        let is_over = || self.header.end().map(TaskState::from);
+        is_over().unwrap_or_else(|| {
+            let phase = self.slot.lock().phase.visible();
+            is_over().unwrap_or(phase)
+        })
+    }
+
+    fn due(&self) -> Due {
+        Due::Tick(self.slot.lock().due)
+    }
+
+    fn enqueue(&self) -> bool {
+        self.slot.lock().phase.enqueue()
+    }
+
+    fn withdraw(&self) -> bool {
+        let was_queued = self.slot.lock().phase.withdraw();
+        if was_queued {
+            self.header.note_removed();
+        }
+        was_queued
+    }
+
+    fn is_queued(&self) -> bool {
+        self.slot.lock().phase.is_queued()
+    }
+
+    fn suspend(&self, run: &Run) -> Option<bool> {
+        let mut slot = self.slot.lock();
+        // The step is pending, so nothing but the body is left of it.
+        let body = slot.take_held().and_then(|stepped| stepped.body);
+        let Some(body) = body else { unreachable!("a pending future is not spent") };
+        match slot.phase.suspend(body, self.header.end().is_some()) {
+            Ok(is_woken) => {
+                slot.extras().suspended = Some(run.clone());
+                Some(is_woken)
+            }
+            Err(body) => {
+                drop(slot);
+                self.discard(body);
+                None
+            }
+        }
+    }
+
+    fn interrupt(&self) {
+        let waiters = {
+            let mut slot = self.slot.lock();
+            header::ask_to_stop(&self.header, self.options.get(), EVERY_RUN);
+            slot.take_interruptible()
+        };
+        notify(waiters, TaskState::Running);
+    }
+
+    fn ask_present_run_to_stop(self: Arc<Self>) {
+        self.ask_run_to_stop(None);
+    }
+}
+
+fn failed<T>(failure: Failure) -> Step<T> {
+    Poll::Ready(Err(failure))
 }
 
 /// The waker of a task's future puts the task back into the queue of its pool.

@@ -4,9 +4,9 @@ use super::block::TaskBlock;
 use super::current;
 use super::header::MaybeOptions;
 use super::slot::Slot;
-use super::state::{Cancel, End, Leaving, Phase};
+use super::state::{Cancel, End, Phase};
 use super::steps::Steps;
-use super::{AnyTask, Cancelled};
+use super::{Cancelled, Interruptible};
 use crate::sync::MutexGuard;
 
 impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> TaskBlock<T, B, X>
@@ -39,6 +39,16 @@ where
         Some(was_waiting)
     }
 
+    /// Cancels the task; none when it had ended before, or another thread is cancelling it.
+    pub(super) fn cancel_silently(&self) -> Option<Cancelled> {
+        let slot = self.slot.lock();
+        if !self.is_bare(&slot) {
+            return self.cancel_fully(slot);
+        }
+        let was_waiting = self.cancel_bare(slot)?;
+        Some(Cancelled { waiters: Vec::new(), was_waiting, was_suspended: false })
+    }
+
     /// Cancels any other task.
     #[inline(never)]
     pub(super) fn cancel_fully(&self, mut slot: MutexGuard<'_, Slot<T, B>>) -> Option<Cancelled> {
@@ -48,7 +58,9 @@ where
         let keeps_place = self.header.link.keeps_cancelled() && !self.is_call();
         match slot.phase.cancel(keeps_place) {
             Cancel::IsOver => None,
-            Cancel::Leaves(leaving) => Some(self.leave(slot, leaving)),
+            Cancel::Leaves { body, died, was_suspended } => {
+                Some(self.leave(slot, body, died, was_suspended))
+            }
             Cancel::IsRunning => {
                 self.header.try_end(End::Cancelled)?;
                 let waiters = slot.take_waiters();
@@ -72,8 +84,13 @@ where
     }
 
     /// Drops the body of a task that leaves, and ends it as cancelled.
-    fn leave<'a>(&'a self, mut slot: MutexGuard<'a, Slot<T, B>>, leaving: Leaving<B>) -> Cancelled {
-        let Leaving { body, died, was_suspended } = leaving;
+    fn leave<'a>(
+        &'a self,
+        mut slot: MutexGuard<'a, Slot<T, B>>,
+        body: B,
+        died: bool,
+        was_suspended: bool,
+    ) -> Cancelled {
         if std::mem::needs_drop::<B>() {
             drop(slot);
             let ends = [(self.header.link.address(), Some(self.header.id()))];

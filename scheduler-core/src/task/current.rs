@@ -4,11 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::AnyTask;
 use super::header::TaskId;
 use super::run::Run;
+use super::{Interruptible, Queued};
 use crate::sync::local;
 use crate::time::Now;
+use crate::unwind::Restore;
 
 local! {
     static THREAD: Rc<Thread> = Rc::default();
@@ -19,7 +20,7 @@ local! {
 pub(crate) struct Thread {
     /// A task without options, whose only run is executed; borrowed meanwhile, so that it needs no second share. A [`Run`] of
     /// it is made on demand.
-    plain: RefCell<Option<Arc<dyn AnyTask>>>,
+    plain: RefCell<Option<Arc<dyn Queued>>>,
     /// When that run started, if its body has asked.
     started: Cell<Option<Now>>,
     /// Any other run; borrowed while it is executed.
@@ -64,7 +65,8 @@ impl Thread {
         if let Some(run) = &*self.outermost.borrow() {
             return Some(look(run));
         }
-        let task = Arc::clone(self.plain.borrow().as_ref()?);
+        let plain = Arc::clone(self.plain.borrow().as_ref()?);
+        let task = plain.into_task()?;
         let started = self.started.get().unwrap_or_else(|| task.header().link.clock.read());
         self.started.set(Some(started));
         Some(look(&Run::only(task, started)))
@@ -80,12 +82,16 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn enter_plain<R>(
         &self,
-        task: Arc<dyn AnyTask>,
-        step: impl FnOnce(&dyn AnyTask) -> R,
+        task: Arc<dyn Queued>,
+        step: impl FnOnce(&dyn Queued) -> R,
     ) -> R {
         *self.plain.borrow_mut() = Some(task);
         self.started.set(None);
-        let guard = PlainGuard(self);
+        // A run whose thread dies: nothing but the clock of its pool can panic, and then the task is cancelled.
+        let guard = Restore(|| {
+            let task = self.plain.take().and_then(Queued::into_task);
+            task.iter().for_each(|task| abandon(&**task));
+        });
         let plain = self.plain.borrow();
         let Some(task) = &*plain else { unreachable!("it was put there") };
         let result = step(&**task);
@@ -96,12 +102,16 @@ impl Thread {
     }
 
     /// Calls `step` while a run is the current one, and gives its task back.
-    pub(crate) fn enter<R>(&self, run: Run, step: impl FnOnce(&Run) -> R) -> (R, Arc<dyn AnyTask>) {
+    pub(crate) fn enter<R>(
+        &self,
+        run: Run,
+        step: impl FnOnce(&Run) -> R,
+    ) -> (R, Arc<dyn Interruptible>) {
         if !self.is_free() {
             return self.enter_inside(run, step);
         }
         *self.outermost.borrow_mut() = Some(run);
-        let guard = OutermostGuard(self);
+        let guard = Restore(|| self.outermost.take().iter().for_each(|run| abandon(&**run.task())));
         let result = self.outermost.borrow().as_ref().map(step);
         std::mem::forget(guard);
         match (result, self.outermost.take()) {
@@ -112,64 +122,35 @@ impl Thread {
 
     /// Calls `step` while a run is the current one inside another.
     #[cold]
-    fn enter_inside<R>(&self, run: Run, step: impl FnOnce(&Run) -> R) -> (R, Arc<dyn AnyTask>) {
+    fn enter_inside<R>(
+        &self,
+        run: Run,
+        step: impl FnOnce(&Run) -> R,
+    ) -> (R, Arc<dyn Interruptible>) {
         self.inner.borrow_mut().push(run.clone());
-        let inner = Inner(self);
+        let inner = Restore(|| {
+            let run = self.inner.borrow_mut().pop();
+            if let Some(run) = run.filter(|_| std::thread::panicking()) {
+                abandon(&**run.task());
+            }
+        });
         let result = step(&run);
         drop(inner);
         (result, run.into_task())
     }
 }
 
-/// A run whose thread dies: nothing but the clock of its pool can panic, and then the task is cancelled.
-struct OutermostGuard<'a>(&'a Thread);
-
-impl Drop for OutermostGuard<'_> {
-    fn drop(&mut self) {
-        self.0.outermost.take().iter().for_each(|run| abandon(run.task()));
-    }
-}
-
-/// The same for a task without options.
-struct PlainGuard<'a>(&'a Thread);
-
-impl Drop for PlainGuard<'_> {
-    fn drop(&mut self) {
-        self.0.plain.take().iter().for_each(abandon);
-    }
-}
-
-fn abandon(task: &Arc<dyn AnyTask>) {
+fn abandon(task: &dyn Interruptible) {
     if let Some(pool) = task.header().link.pool() {
         pool.abandon(task);
     }
 }
 
-/// While it lives, the thread executes a run inside another.
-struct Inner<'a>(&'a Thread);
-
-impl Drop for Inner<'_> {
-    fn drop(&mut self) {
-        let run = self.0.inner.borrow_mut().pop();
-        if let Some(run) = run.filter(|_| std::thread::panicking()) {
-            abandon(run.task());
-        }
-    }
-}
-
 /// Marks the calling thread as a worker of this pool while the answer lives. A task of one pool may step virtual workers
 /// of another.
-pub(crate) fn enter_as_worker(pool: usize, number: u64) -> AsWorkerGuard {
-    AsWorkerGuard(THREAD.with(|thread| thread.worker.replace((pool, number))))
-}
-
-/// See [`enter_as_worker`]: which worker the thread was before.
-pub(crate) struct AsWorkerGuard((usize, u64));
-
-impl Drop for AsWorkerGuard {
-    fn drop(&mut self) {
-        let _ = THREAD.try_with(|thread| thread.worker.set(self.0));
-    }
+pub(crate) fn enter_as_worker(pool: usize, number: u64) -> Restore<impl FnMut()> {
+    let before = THREAD.with(|thread| thread.worker.replace((pool, number)));
+    Restore(move || _ = THREAD.try_with(|thread| thread.worker.set(before)))
 }
 
 /// Returns true if the calling thread is a worker of this pool.
@@ -186,7 +167,13 @@ pub(crate) fn worker_number(pool: usize) -> Option<u64> {
 /// Calls `call`, without which a pool and tasks of it do not end.
 pub(crate) fn hold_up<R>(ends: &[(usize, Option<TaskId>)], call: impl FnOnce() -> R) -> R {
     let _ = THREAD.try_with(|thread| thread.blocked_ends.borrow_mut().extend_from_slice(ends));
-    let _held = HoldUpGuard(ends.len());
+    let _held = Restore(|| {
+        let _ = THREAD.try_with(|thread| {
+            let mut blocked_ends = thread.blocked_ends.borrow_mut();
+            let left = blocked_ends.len() - ends.len();
+            blocked_ends.truncate(left);
+        });
+    });
     call()
 }
 
@@ -194,17 +181,4 @@ pub(crate) fn hold_up<R>(ends: &[(usize, Option<TaskId>)], call: impl FnOnce() -
 pub(crate) fn holds_up(pool: usize, task: Option<TaskId>) -> bool {
     let held = THREAD.try_with(|thread| thread.blocked_ends.borrow().contains(&(pool, task)));
     held.unwrap_or(false)
-}
-
-/// See [`hold_up`].
-struct HoldUpGuard(usize);
-
-impl Drop for HoldUpGuard {
-    fn drop(&mut self) {
-        let _ = THREAD.try_with(|thread| {
-            let mut blocked_ends = thread.blocked_ends.borrow_mut();
-            let left = blocked_ends.len() - self.0;
-            blocked_ends.truncate(left);
-        });
-    }
 }

@@ -12,7 +12,7 @@ use super::AnyTask;
 use super::block::Awaited;
 use super::current;
 use super::header::TaskId;
-use super::run::{Interruptible, Run};
+use super::run::{InterruptibleWait, Run};
 use super::state::TaskState;
 use super::value::{Outcome, TaskValue};
 use super::waiters::{Waiter, notify};
@@ -235,7 +235,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         let link = &self.cell.header().link;
         let (clock, pool) = (&link.clock, link.address());
         let until = limit.map(|limit| clock.now() + limit);
-        let interruptible = Interruptible::new(run, gate);
+        let interruptible = InterruptibleWait::new(run, gate);
         let mut starves_at =
             run.filter(|run| run.belongs_to(pool)).map(|_| starves_at(&**clock, self.cell.due()));
         let stops_at = run.and_then(|run| run.deadline_in(pool));
@@ -352,7 +352,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     /// early. A future that is pending is polled once more, so that it can look. Without a run in
     /// progress it has no effect.
     pub fn ask_to_stop(&self) {
-        self.task().ask_to_stop(None);
+        self.task().ask_present_run_to_stop();
     }
 }
 
@@ -438,7 +438,7 @@ impl<T> Clone for TaskHandle<T> {
     }
 }
 
-impl<T> fmt::Debug for TaskHandle<T> {
+impl<T: 'static> fmt::Debug for TaskHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("TaskHandle").field(&self.cell.label()).finish()
     }

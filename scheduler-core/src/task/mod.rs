@@ -21,9 +21,10 @@
 // | `handle`, `waiters`, `value` | the caller's side: waits, callbacks, the value |
 // | `dead` | the count of entries of the queue that will not be run |
 //
-// Below: a task as queue and workers know it, and a pool as its tasks know it.
+// Below: tasks and timers as the pool knows them, and a pool as they know it.
 //
-// The pool above decides which task runs when and on which worker; it knows tasks only as `AnyTask`, without their value type.
+// The pool above decides which task runs when and on which worker, and knows no value type. `Queued` stands in the queue: a task, or the
+// ticket of a timer. `Interruptible` owns a run: a task, or the timer itself. `AnyTask` is both, and can be put back.
 //
 // A task knows no queue and no pool: it calls its pool through `TaskPool`. User code — bodies, destructors, wakers, callbacks — runs
 // while no lock is held: transitions return the waiters to notify and the values to drop after unlocking.
@@ -60,8 +61,8 @@ mod waiters;
 
 use std::any::Any;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
-use std::task::Waker;
 
 use crate::error::Failure;
 use crate::sync::{AtomicBool, CachePadded, Ordering};
@@ -71,7 +72,6 @@ pub(crate) use current::Thread;
 use dead::DeadEntries;
 pub(crate) use header::{Header, TaskOptions};
 pub(crate) use state::NothingToRun;
-use state::Suspend;
 use waiters::{EventCounts, Waiter, notify};
 
 pub(crate) use handle::starves_at;
@@ -84,46 +84,27 @@ pub(crate) use spec::Recurrence;
 pub use spec::{Body, Task};
 pub use state::TaskState;
 pub use steps::TaskReturn;
-pub(crate) use timer::Arming;
+
 pub use timer::{Fire, Fired, Timer};
 pub use value::TaskValue;
 
-/// A task whose value type does not matter: what queue and workers know of it.
-pub(crate) trait AnyTask: Send + Sync {
-    fn header(&self) -> &Header;
-    fn options(&self) -> Option<&TaskOptions>;
-    /// The task as what it is.
-    fn as_any(&self) -> &dyn Any;
-    fn state(&self) -> TaskState;
-    fn due(&self) -> Due;
-
+/// An item of the queue: a task, or the ticket of a timer.
+pub(crate) trait Queued: fmt::Debug + Send + Sync {
     /// Makes the only run of a task without options that stands in the queue; no hook and no listener observes it.
     ///
     /// # Errors
     ///
     /// There is nothing to run.
-    fn run_plainly(&self) -> Result<(), NothingToRun>;
+    fn run_plainly(&self) -> Result<(), NothingToRun> {
+        Err(NothingToRun { was_counted: false })
+    }
     /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held
     /// back.
-    fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult;
-    /// Makes the outcome of a step known that was held back, and returns what the pool is to do. Called inside the run.
-    fn settle(&self, run: &Run, remainder: Remainder, observer: &dyn RunObserver) -> AfterRun;
-    /// Returns the waker of the task's future.
-    fn waker(self: Arc<Self>) -> Waker;
-    /// Moves a run whose future is pending out of its worker.
-    fn suspend(&self, run: &Run) -> Suspend<()>;
+    fn run(self: Arc<Self>, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult;
 
-    /// Notes that an entry of the queue stands for the task; false if it is over.
-    fn enqueue(&self) -> bool;
-    /// Takes the task out of the queue; its entry is a dead one from now on. Returns true if it had one.
-    fn withdraw(&self) -> bool;
-    /// The same for an entry that was due then and has left the queue: the task, or the dead item.
-    fn take_out(self: Arc<Self>, due: Due) -> Result<Arc<dyn AnyTask>, Arc<dyn AnyTask>>;
-    /// Returns true if the task waits in the queue. Not to be asked of timers.
-    fn is_queued(&self) -> bool {
-        false
-    }
-    /// Returns true if an entry in the queue that is due then stands for the task.
+    /// Takes the task or timer of an entry that was due then out of the queue; none if the entry was a dead one.
+    fn take_out(self: Arc<Self>, due: Due) -> Option<Arc<dyn Interruptible>>;
+    /// Returns true if an entry in the queue that is due then stands for the item.
     fn stands_at(&self, due: Due) -> bool;
     /// The same for one entry in a sweep only: a timer that went to and fro may have several that are due then.
     fn stands_once(&self, due: Due, _sweep: u64) -> bool {
@@ -131,18 +112,40 @@ pub(crate) trait AnyTask: Send + Sync {
     }
 
     /// Returns true if it has ended, or is about to without another run.
-    fn is_over(&self) -> bool;
-    /// Drops the body of a task that waits, ends it as cancelled, and announces its entry as dead; none when it had ended
-    /// before, or another thread is cancelling it. The answer notifies the waiters.
-    #[must_use = "the waiters must be notified"]
-    fn cancel(&self) -> Option<Cancelled>;
-    /// Tells a timer that the wall clock was set back. Does nothing for a task.
-    fn clock_set_back(&self, _now: Now) {}
+    fn is_over(&self) -> bool {
+        false
+    }
+    /// The task, unless this is the ticket of a timer.
+    fn into_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
+        None
+    }
+}
 
-    /// Asks the present run to stop, if there is one, and every later one.
-    fn interrupt(&self);
-    /// Asks the present run to stop, if there is one, and lets its future look at that.
-    fn ask_to_stop(self: Arc<Self>, run: Option<u64>);
+/// The owner of a run: a task or a timer. Both can be cancelled, and their runs be asked to stop.
+pub(crate) trait Interruptible: Any + Send + Sync {
+    fn header(&self) -> &Header;
+    fn options(&self) -> Option<&TaskOptions>;
+    /// The task, unless this is a timer.
+    fn as_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
+        None
+    }
+
+    /// Makes the outcome of a step known that was held back; returns the task with its next due time if it is due again.
+    /// Called inside the run.
+    fn settle(self: Arc<Self>, run: &Run, fired: Fired, pool: &dyn TaskPool) -> Option<Requeue>;
+    /// Drops the body of a task that waits, ends it as cancelled, and announces its entry as dead; none when it had ended
+    /// before, or another thread is cancelling it. The answer notifies the waiters. A timer is notified that it is dropped.
+    #[must_use = "the waiters must be notified"]
+    fn cancel(self: Arc<Self>) -> Option<Cancelled>;
+    /// Cancels a task whose worker's thread dies during the run. A timer goes on.
+    fn abandon(&self) -> Option<Cancelled> {
+        None
+    }
+    /// Tells a timer that the wall clock was set back. Does nothing for a task.
+    fn clock_set_back(self: Arc<Self>, _now: Now) {}
+
+    /// Asks a run to stop if it is in progress, and lets its future look at that.
+    fn ask_to_stop(self: Arc<Self>, run: u64);
     /// Returns true if a run was asked to stop.
     fn is_asked_to_stop(&self, run: u64) -> bool;
     /// Adds a thread that waits inside a run, to be woken when the run is asked to stop.
@@ -157,7 +160,7 @@ pub(crate) trait AnyTask: Send + Sync {
         self.options()?.name.as_deref()
     }
 
-    /// The task's name in messages: its own, or else its number.
+    /// The name in messages: its own, or else its number.
     fn label(&self) -> String {
         match self.name() {
             Some(name) => format!("task `{name}`"),
@@ -182,22 +185,23 @@ pub(crate) trait AnyTask: Send + Sync {
     }
 }
 
-/// Observes the runs of tasks; implemented by the pool.
-pub(crate) trait RunObserver {
-    /// Reads the time.
-    fn now(&self) -> Now;
-
-    /// A run is about to begin; the answer is why it must not.
-    fn begins(&self, run: &Run) -> Option<Failure>;
-
-    /// A run is over, but not settled; it may have been refused when it began. Returns the time.
-    fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now;
-
-    /// The future of a run is pending.
-    fn suspend(&self, run: &Run, by_worker: bool);
-
-    /// It is known what came of a run.
-    fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, after_run: AfterRun, now: Now);
+/// A task whose value type does not matter.
+pub(crate) trait AnyTask: Queued + Interruptible {
+    fn state(&self) -> TaskState;
+    fn due(&self) -> Due;
+    /// Notes that an entry of the queue stands for the task; false if it is over.
+    fn enqueue(&self) -> bool;
+    /// Takes the task out of the queue; its entry is a dead one from now on. Returns true if it had one.
+    fn withdraw(&self) -> bool;
+    /// Returns true if the task waits in the queue.
+    fn is_queued(&self) -> bool;
+    /// Moves a run whose future is pending out of its worker; returns whether its waker was called during the poll, or none if
+    /// the task was cancelled.
+    fn suspend(&self, run: &Run) -> Option<bool>;
+    /// Asks the present run to stop, if there is one, and every later one.
+    fn interrupt(&self);
+    /// Asks the present run to stop, if there is one, and lets its future look at that.
+    fn ask_present_run_to_stop(self: Arc<Self>);
 }
 
 /// A request to run a task.
@@ -211,7 +215,7 @@ pub(crate) struct RunRequest<'a> {
     pub(crate) started: Option<Now>,
     /// True if a worker runs it, which took it from the queue.
     pub(crate) by_worker: bool,
-    /// True if the outcome is held back until it is [settled](AnyTask::settle).
+    /// True if the outcome is held back until it is [settled](Interruptible::settle).
     pub(crate) is_held: bool,
 }
 
@@ -233,12 +237,18 @@ impl Cancelled {
     }
 }
 
+/// A task whose run is over, and the time at which it is due again.
+pub(crate) type Requeue = (Arc<dyn AnyTask>, Tick);
+
+/// A run that is over: when its task is due again, or how it has ended.
+pub(crate) type AfterRun = ControlFlow<TaskState, Tick>;
+
 /// The result of a request to run a task.
 #[derive(Debug)]
 pub(crate) enum RunResult {
     Nothing(NothingToRun),
     /// The run is over.
-    Over(AfterRun, Arc<dyn AnyTask>),
+    Over(Option<Requeue>),
     /// The run waits for its waker.
     Suspended,
     /// The outcome is held back.
@@ -249,31 +259,11 @@ pub(crate) enum RunResult {
 #[derive(Debug)]
 pub(crate) struct HeldRun {
     pub(crate) run: Run,
-    pub(crate) remainder: Remainder,
+    /// None while the run's future is pending.
+    pub(crate) fired: Option<Fired>,
 }
 
-/// The state of a run whose outcome is held back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Remainder {
-    /// It is over.
-    Over,
-    /// The run's future is pending.
-    Pending,
-    /// It is over, and its end is not reported: a timer has fired.
-    Spent,
-}
-
-/// The action of the pool on a task whose run is over.
-#[must_use]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AfterRun {
-    /// Put it back into the queue.
-    Requeue(Tick),
-    /// Nothing: it has ended.
-    Ended(TaskState),
-}
-
-impl fmt::Debug for dyn AnyTask {
+impl fmt::Debug for dyn Interruptible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.label())
     }
@@ -301,20 +291,38 @@ pub(crate) struct PoolLink {
 
 /// A pool as its tasks call it, while it exists.
 pub(crate) trait TaskPool: Any + Send + Sync {
+    /// Reads the time.
+    fn now(&self) -> Now;
+
+    /// A run is about to begin; the answer is why it must not.
+    fn begins(&self, run: &Run) -> Option<Failure>;
+
+    /// A run is over, but not settled; it may have been refused when it began. Returns the time.
+    fn is_over(&self, run: &Run, outcome: &Result<(), Failure>, was_refused: bool) -> Now;
+
+    /// It is known what came of a run.
+    fn is_settled(&self, run: &Run, outcome: &Result<(), Failure>, after_run: AfterRun, now: Now);
+
+    /// The future of a run is pending.
+    fn suspend(&self, run: &Run, by_worker: bool);
+
     /// Puts a run whose waker was called back into the queue.
     fn resume(&self, task: Arc<dyn AnyTask>);
 
     /// Forgets a suspended run, because its task was cancelled.
-    fn forget_suspended(&self, task: &dyn AnyTask);
+    fn forget_suspended(&self, task: TaskId);
 
     /// Looks at entries of the queue that died.
     fn entries_died(&self);
 
+    /// Cancels a task that the pool has let go of.
+    fn cancel(&self, task: Arc<dyn Interruptible>);
+
     /// Cancels a task whose worker's thread dies during the run.
-    fn abandon(&self, task: &Arc<dyn AnyTask>);
+    fn abandon(&self, task: &dyn Interruptible);
 
     /// Reports that a task has ended.
-    fn task_ended(&self, task: &dyn AnyTask, state: TaskState);
+    fn task_ended(&self, task: &dyn Interruptible, state: TaskState);
 
     /// Reports that a destructor of something that belonged to a task has panicked.
     fn drop_panicked(&self, id: TaskId, name: Option<&str>, failure: &Failure);
@@ -323,7 +331,7 @@ pub(crate) trait TaskPool: Any + Send + Sync {
     fn timer_panicked(&self, id: TaskId, name: Option<&str>, call: &'static str, failure: &Failure);
 
     /// Reports that `run` waits for a task of its own pool that is due and finds no worker.
-    fn wait_starves(&self, run: &Run, awaited: &dyn AnyTask);
+    fn wait_starves(&self, run: &Run, awaited: &dyn Interruptible);
 }
 
 impl PoolLink {

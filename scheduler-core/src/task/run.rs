@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::AnyTask;
 use super::header::TaskId;
+use super::{AnyTask, Interruptible};
 use crate::error::Error;
 use crate::time::{Due, EventCount, Now, Tick};
 
@@ -27,7 +27,7 @@ use crate::time::{Due, EventCount, Now, Tick};
 /// # Ok::<(), scheduler_core::Error>(())
 /// ```
 pub struct Run {
-    task: Arc<dyn AnyTask>,
+    task: Arc<dyn Interruptible>,
     number: u64,
     due: Due,
     started: Now,
@@ -86,7 +86,7 @@ impl Run {
     /// Asks this run to stop, as [`TaskHandle::ask_to_stop`](super::TaskHandle::ask_to_stop) does the
     /// present one. No effect when it is over.
     pub fn ask_to_stop(&self) {
-        Arc::clone(&self.task).ask_to_stop(Some(self.number));
+        Arc::clone(&self.task).ask_to_stop(self.number);
     }
 
     /// Returns true if this run was asked to stop, by [`TaskHandle::cancel_now`](super::TaskHandle::cancel_now),
@@ -115,7 +115,7 @@ impl Run {
         let until = clock.now() + duration;
         let look = until.min(self.task.deadline());
         let gate = Arc::new(EventCount::new());
-        let _interruptible = Interruptible::new(Some(self), &gate);
+        let _interruptible = InterruptibleWait::new(Some(self), &gate);
         loop {
             let seen = gate.epoch();
             if self.is_cancelled() {
@@ -129,7 +129,7 @@ impl Run {
     }
 
     pub(crate) fn new(
-        task: Arc<dyn AnyTask>,
+        task: Arc<dyn Interruptible>,
         number: u64,
         due: Due,
         started: Now,
@@ -155,12 +155,12 @@ impl Run {
     }
 
     /// Takes the task out when the run is over.
-    pub(crate) fn into_task(self) -> Arc<dyn AnyTask> {
+    pub(crate) fn into_task(self) -> Arc<dyn Interruptible> {
         self.task
     }
 
     /// The run's task.
-    pub(crate) fn task(&self) -> &Arc<dyn AnyTask> {
+    pub(crate) fn task(&self) -> &Arc<dyn Interruptible> {
         &self.task
     }
 
@@ -199,11 +199,11 @@ impl fmt::Debug for Run {
 }
 
 /// A wait inside a task that ends when the task is asked to stop.
-pub(crate) struct Interruptible<'a> {
+pub(crate) struct InterruptibleWait<'a> {
     registered: Option<(&'a Run, u64, u64)>,
 }
 
-impl<'a> Interruptible<'a> {
+impl<'a> InterruptibleWait<'a> {
     pub(crate) fn new(run: Option<&'a Run>, gate: &Arc<EventCount>) -> Self {
         let register = |run: &'a Run| {
             let in_pool = run.task.header().link.waits.add(gate);
@@ -217,7 +217,7 @@ impl<'a> Interruptible<'a> {
     }
 }
 
-impl Drop for Interruptible<'_> {
+impl Drop for InterruptibleWait<'_> {
     fn drop(&mut self) {
         if let Some((run, number, in_pool)) = self.registered {
             run.task.remove_interruptible(run.number, number);

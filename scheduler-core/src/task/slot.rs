@@ -1,6 +1,7 @@
 //! The changing part of a task, which its lock guards.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use super::run::Run;
 use super::state::Phase;
@@ -60,20 +61,21 @@ impl<T, B> Slot<T, B> {
 /// The result of one step, and what is left of the body.
 pub(super) struct Stepped<T, B> {
     pub(super) body: Option<B>,
-    pub(super) step: Result<Step<T>, Failure>,
+    pub(super) step: Step<T>,
+    /// True if the body was not run, because the before-run hook has panicked.
+    pub(super) was_refused: bool,
 }
 
 impl<T, B> Stepped<T, B> {
     pub(super) fn is_pending(&self) -> bool {
-        matches!(self.step, Ok(Step::Pending))
+        self.step.is_pending()
     }
 
     /// The outcome of a run that is over.
     pub(super) fn outcome(&self) -> Result<(), Failure> {
         match &self.step {
-            Ok(Step::Value(_) | Step::Pending) => Ok(()),
-            Ok(Step::Ran(result)) => result.clone(),
-            Ok(Step::Refused(failure)) | Err(failure) => Err(failure.clone()),
+            Poll::Ready(Err(failure)) => Err(failure.clone()),
+            Poll::Ready(Ok(_)) | Poll::Pending => Ok(()),
         }
     }
 }

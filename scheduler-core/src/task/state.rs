@@ -119,34 +119,19 @@ pub(crate) struct NothingToRun {
     pub(crate) was_counted: bool,
 }
 
-/// The answer to a worker whose poll is pending.
-#[must_use]
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Suspend<B> {
-    /// The run waits for its waker.
-    Suspended,
-    /// The waker was called during the poll: the run is to be polled again.
-    Woken,
-    /// The task was cancelled during the poll: its future is to be dropped.
-    WasCancelled(B),
-}
-
 /// The answer to a canceller.
 pub(crate) enum Cancel<B> {
-    /// The task leaves, and the canceller owns its body.
-    Leaves(Leaving<B>),
+    /// The task leaves without another run, and the canceller owns its body.
+    Leaves {
+        body: B,
+        /// True if the pool counted an entry that is dead now.
+        died: bool,
+        was_suspended: bool,
+    },
     /// Its worker owns the body.
     IsRunning,
     /// The task has ended, or is leaving.
     IsOver,
-}
-
-/// A task that leaves without another run.
-pub(crate) struct Leaving<B> {
-    pub(crate) body: B,
-    /// True if the pool counted an entry that is dead now.
-    pub(crate) died: bool,
-    pub(crate) was_suspended: bool,
 }
 
 impl<B, V> Phase<B, V> {
@@ -224,16 +209,20 @@ impl<B, V> Phase<B, V> {
         }
     }
 
-    /// Moves a run whose future is pending out of its worker.
-    pub(crate) fn suspend(&mut self, body: B, has_ended: bool) -> Suspend<B> {
+    /// Moves a run whose future is pending out of its worker; returns whether its waker was called during the poll.
+    ///
+    /// # Errors
+    ///
+    /// The task was cancelled during the poll: its future is to be dropped.
+    pub(crate) fn suspend(&mut self, body: B, has_ended: bool) -> Result<bool, B> {
         if has_ended {
             // The canceller saw a run, and left the body to its worker.
             *self = Self::OVER;
-            return Suspend::WasCancelled(body);
+            return Err(body);
         }
         let is_woken = matches!(self, Self::Running { was_woken: true });
         *self = Self::Suspended { is_woken, is_queued: false, body };
-        if is_woken { Suspend::Woken } else { Suspend::Suspended }
+        Ok(is_woken)
     }
 
     /// Returns true if the run is to be put into the queue.
@@ -256,11 +245,11 @@ impl<B, V> Phase<B, V> {
                 let keeps_place = keeps_place && is_queued;
                 *self = Self::Leaving { keeps_place, was_running: false };
                 let died = is_queued && !keeps_place;
-                Cancel::Leaves(Leaving { body, died, was_suspended: false })
+                Cancel::Leaves { body, died, was_suspended: false }
             }
             Self::Suspended { is_queued, body, .. } => {
                 *self = Self::Leaving { keeps_place: false, was_running: true };
-                Cancel::Leaves(Leaving { body, died: is_queued, was_suspended: true })
+                Cancel::Leaves { body, died: is_queued, was_suspended: true }
             }
             running @ (Self::Running { .. } | Self::Held { .. }) => {
                 *self = running;

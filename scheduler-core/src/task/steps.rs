@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use super::once::OnceBody;
 use crate::error::Failure;
@@ -43,29 +43,17 @@ impl<E: Display> TaskReturn for Result<(), E> {
     }
 }
 
-/// The result of one step of a body.
-#[derive(Debug)]
-pub(crate) enum Step<T> {
-    /// A one-shot has its value.
-    Value(T),
-    /// A recurring body has made one run, or a one-shot has returned an error.
-    Ran(Result<(), Failure>),
-    /// The future of the run is pending.
-    Pending,
-    /// The body was not run, because the before-run hook has panicked.
-    Refused(Failure),
-}
+/// The result of one step of a body: pending while the future of the run is, then the failure of the run, or the value of a
+/// one-shot. A recurring body has none.
+pub(crate) type Step<T> = Poll<Result<Option<T>, Failure>>;
 
 /// A body in the hands of its worker. The body of a task is an `Option` then: a closure that runs once leaves `None`.
 pub(crate) trait Steps<T>: Send {
-    /// Runs the body, or polls the future of the present run.
+    /// Runs the body, or polls the future of the present run. A failure may also be one of what surrounds the body, such as a
+    /// decorator.
     ///
     /// Only a future asks for the waker.
-    ///
-    /// # Errors
-    ///
-    /// The failure of what surrounds the body, such as a decorator.
-    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure>;
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T>;
 
     /// Forgets the future of the present run, so that the next step begins a new one.
     fn abandon_run(&mut self) {}
@@ -75,7 +63,7 @@ pub(crate) trait Steps<T>: Send {
 const HAS_BODY: &str = "a task that is stepped has a body";
 
 impl<T> Steps<T> for Option<Box<dyn Steps<T>>> {
-    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T> {
         self.as_mut().expect(HAS_BODY).step(waker)
     }
 
@@ -86,19 +74,14 @@ impl<T> Steps<T> for Option<Box<dyn Steps<T>>> {
     }
 }
 
-#[inline]
-fn value<T>(result: Result<T, Failure>) -> Step<T> {
-    result.map_or_else(|failure| Step::Ran(Err(failure)), Step::Value)
-}
-
 /// A closure that runs once and returns a value.
 pub(crate) struct Once<F>(pub(crate) F);
 
 impl<T, F: OnceBody<T>> Steps<T> for Option<Once<F>> {
     #[inline]
-    fn step(&mut self, _: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
+    fn step(&mut self, _: &dyn Fn() -> Waker) -> Step<T> {
         let Once(body) = self.take().expect(HAS_BODY);
-        Ok(value(body.run()))
+        Poll::Ready(body.run().map(Some))
     }
 }
 
@@ -106,11 +89,8 @@ impl<T, F: OnceBody<T>> Steps<T> for Option<Once<F>> {
 pub(crate) struct OnceFuture<U>(pub(crate) Pin<Box<U>>);
 
 impl<T, U: Future<Output = Result<T, Failure>> + Send> Steps<T> for OnceFuture<U> {
-    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
-        match self.0.as_mut().poll(&mut Context::from_waker(&waker())) {
-            Poll::Ready(result) => Ok(value(result)),
-            Poll::Pending => Ok(Step::Pending),
-        }
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T> {
+        self.0.as_mut().poll(&mut Context::from_waker(&waker())).map_ok(Some)
     }
 }
 
@@ -118,8 +98,8 @@ impl<T, U: Future<Output = Result<T, Failure>> + Send> Steps<T> for OnceFuture<U
 pub(crate) struct Repeat<F>(pub(crate) F);
 
 impl<R: TaskReturn, F: FnMut() -> R + Send> Steps<()> for Repeat<F> {
-    fn step(&mut self, _: &dyn Fn() -> Waker) -> Result<Step<()>, Failure> {
-        Ok(Step::Ran((self.0)().into_result()))
+    fn step(&mut self, _: &dyn Fn() -> Waker) -> Step<()> {
+        Poll::Ready((self.0)().into_result().map(|()| None))
     }
 }
 
@@ -141,16 +121,12 @@ where
     U: Future<Output = R> + Send,
     F: FnMut() -> U + Send,
 {
-    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<()>, Failure> {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<()> {
         let present = self.present.get_or_insert_with(|| Box::pin((self.make)()));
-        match present.as_mut().poll(&mut Context::from_waker(&waker())) {
-            Poll::Pending => Ok(Step::Pending),
-            Poll::Ready(outcome) => {
-                let result = outcome.into_result();
-                self.present = None;
-                Ok(Step::Ran(result))
-            }
-        }
+        let outcome = ready!(present.as_mut().poll(&mut Context::from_waker(&waker())));
+        let result = outcome.into_result();
+        self.present = None;
+        Poll::Ready(result.map(|()| None))
     }
 
     fn abandon_run(&mut self) {
@@ -168,16 +144,18 @@ pub(crate) struct Decorated<T> {
 }
 
 impl<T> Steps<T> for Decorated<T> {
-    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Result<Step<T>, Failure> {
+    fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T> {
         let Self { body, around } = self;
         let mut result = None;
         match (catch(|| around(&mut || result = Some(body.step(waker)))), result) {
             (Err(failure), late) => {
                 drop_contained(late);
-                Err(failure)
+                Poll::Ready(Err(failure))
             }
             (Ok(()), Some(step)) => step,
-            (Ok(()), None) => Err(Failure::from_error("the decorator did not run the task")),
+            (Ok(()), None) => {
+                Poll::Ready(Err(Failure::from_error("the decorator did not run the task")))
+            }
         }
     }
 
@@ -193,7 +171,10 @@ mod tests {
     #[test]
     fn nothing_is_left_of_a_closure_that_has_run_once() {
         let mut body = Some(Once(|| 7));
-        assert!(matches!(body.step(&|| unreachable!("it asks for no waker")), Ok(Step::Value(7))));
+        assert!(matches!(
+            body.step(&|| unreachable!("it asks for no waker")),
+            Poll::Ready(Ok(Some(7)))
+        ));
         assert!(body.is_none());
     }
 }

@@ -3,23 +3,21 @@
 //! It has no state of a run, because several of its firings may be in progress at the same time, each on a worker of
 //! its own. They are known behind one lock: which there are, and which of them were asked to stop.
 
-use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Weak};
-use std::task::Waker;
+use std::sync::Arc;
 
 use super::firings::Firings;
 use super::header::{Header, TaskId, TaskOptions};
 use super::run::Run;
-use super::state::{Suspend, TaskState};
 use super::steps::Around;
-use super::{AfterRun, AnyTask, Cancelled, HeldRun, NothingToRun};
-use super::{Remainder, RunObserver, RunRequest, RunResult};
+use super::{Cancelled, HeldRun, Interruptible, NothingToRun, PoolLink, Queued, Requeue};
+use super::{RunRequest, RunResult, TaskPool};
 use crate::error::Failure;
 use crate::sync::Mutex;
-use crate::time::{Due, EventCount, Now, Tick};
-use crate::unwind::{catch, catch_drop};
+use crate::time::{Due, EventCount, Now};
+use crate::unwind::{Restore, catch, catch_drop};
 
 /// The calls that a [`Timer`] makes.
 ///
@@ -32,35 +30,34 @@ pub trait Fire: Sized + Send + Sync + 'static {
     /// its [`due`](Run::due) time the one that the timer was armed for. Several calls may be in progress at the same
     /// time. One that the timer is disarmed for meanwhile is made all the same if a worker had taken it before.
     ///
-    /// Answers whether something is in progress whose end is to be reported by [`finish`](Self::finish). A panic is the
-    /// answer [`Fired::Done`].
+    /// Answers whether [`finish`](Self::finish) is to be called. A panic is the answer [`Fired::GoesOn`].
     fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired;
 
-    /// Is called when what [`fire`](Self::fire) has left in progress is over, inside the same run.
+    /// Is called when [`fire`](Self::fire) has answered [`Fired::Returned`], inside the same run; does nothing by default.
     ///
     /// On a thread that is at once. A virtual worker may let time pass in between, until
     /// [`VirtualRun::finish`](crate::VirtualRun::finish).
-    fn finish(timer: &Arc<Timer<Self>>, run: &Run, now: Now);
+    fn finish(_timer: &Arc<Timer<Self>>, _run: &Run, _now: Now) {}
 
     /// Is called when the wall clock was set back while the timer was armed for a time ahead on it.
     ///
-    /// The timer is disarmed then; it is to be armed again by this call, if that is wanted.
-    fn clock_set_back(timer: &Arc<Timer<Self>>, now: Now);
+    /// The timer is disarmed then; it is to be armed again by this call, if that is wanted. Does nothing by default.
+    fn clock_set_back(_timer: &Arc<Timer<Self>>, _now: Now) {}
 
     /// Is called when the timer was armed and will not fire, because its pool has stopped or has lost its last worker.
     ///
-    /// The timer is disarmed then. A pool that stops is seen as terminated after this call only.
-    fn dropped(timer: &Arc<Timer<Self>>);
+    /// The timer is disarmed then. A pool that stops is seen as terminated after this call only. Does nothing by default.
+    fn dropped(_timer: &Arc<Timer<Self>>) {}
 }
 
 /// The result of a firing.
-#[must_use = "it decides whether the end of the firing is reported"]
+#[must_use = "it decides whether `finish` is called"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {
-    /// Nothing is in progress any more.
-    Done,
-    /// The end of what is in progress is to be reported by [`Fire::finish`].
-    InProgress,
+    /// The body of the firing has returned: [`Fire::finish`] reports its end.
+    Returned,
+    /// The body goes on outside this run, or has no end to report: [`Fire::finish`] is not called.
+    GoesOn,
 }
 
 /// A call that a pool makes at the time for which it is armed, again and again, and also beside itself.
@@ -94,12 +91,8 @@ pub enum Fired {
 ///             timer.arm(Due::Tick(due + SECOND), run.started()).perform();
 ///         }
 ///         timer.0.fetch_add(1, Ordering::Relaxed);
-///         Fired::Done
+///         Fired::Returned
 ///     }
-///
-///     fn finish(_: &Arc<Timer<Self>>, _: &Run, _: Now) {}
-///     fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
-///     fn dropped(_: &Arc<Timer<Self>>) {}
 /// }
 ///
 /// let (clock, workers) = (ManualClock::new(), VirtualWorkers::new());
@@ -122,7 +115,6 @@ pub enum Fired {
 /// ```
 pub struct Timer<T> {
     name: Arc<str>,
-    me: Weak<Self>,
     ticket: Arc<Ticket<T>>,
     around: Option<Around>,
     firings: Firings,
@@ -149,17 +141,6 @@ struct Armed<T> {
     timer: Arc<Timer<T>>,
 }
 
-/// The answer of a timer that is armed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arming {
-    /// It was armed for this time already.
-    Same,
-    /// It was not armed.
-    New,
-    /// It was armed for another time, and its former entry is dead.
-    Moved,
-}
-
 impl<T: Fire> Timer<T> {
     /// A timer that is not armed.
     pub(crate) fn new(
@@ -168,25 +149,21 @@ impl<T: Fire> Timer<T> {
         around: Option<Around>,
         content: T,
     ) -> Arc<Self> {
-        Arc::new_cyclic(|me| {
-            let (me, content) = (Weak::clone(me), Some(content));
-            let ticket = Arc::new(Ticket { header, armed: Mutex::new(None) });
-            Self { name, me, ticket, around, firings: Firings::default(), content }
-        })
+        let ticket = Arc::new(Ticket { header, armed: Mutex::new(None) });
+        let firings = Firings::default();
+        Arc::new(Self { name, ticket, around, firings, content: Some(content) })
     }
 
-    /// Notes the time for which the timer is armed, and where its entry is to stand; the pool puts it there.
-    pub(crate) fn note_armed(self: &Arc<Self>, due: Due, place: Due) -> Arming {
+    /// Notes the time for which the timer is armed, and where its entry is to stand; the pool puts it there. Returns whether it has a
+    /// former entry, which is dead now; none if it was armed for this time already.
+    pub(crate) fn note_armed(self: &Arc<Self>, due: Due, place: Due) -> Option<bool> {
         let timer = Arc::clone(self);
         let mut armed = self.ticket.armed.lock();
         if armed.as_ref().is_some_and(|armed| armed.due == due) {
-            return Arming::Same;
+            return None;
         }
         // The share that is left over is not the last one.
-        match armed.replace(Armed { due, place, kept_in: 0, timer }) {
-            None => Arming::New,
-            Some(_) => Arming::Moved,
-        }
+        Some(armed.replace(Armed { due, place, kept_in: 0, timer }).is_some())
     }
 
     /// Disarms the timer; returns true if it was armed, so that its entry is dead.
@@ -194,13 +171,17 @@ impl<T: Fire> Timer<T> {
         self.ticket.armed.lock().take().is_some()
     }
 
+    pub(crate) fn link(&self) -> &Arc<PoolLink> {
+        &self.ticket.header.link
+    }
+
     pub(crate) fn armed_due(&self) -> Option<Due> {
         self.ticket.armed.lock().as_ref().map(|armed| armed.due)
     }
 
     /// The item that stands in the queue for the timer.
-    pub(crate) fn ticket(&self) -> Arc<dyn AnyTask> {
-        Arc::clone(&self.ticket) as Arc<dyn AnyTask>
+    pub(crate) fn ticket(&self) -> Arc<dyn Queued> {
+        Arc::clone(&self.ticket) as Arc<dyn Queued>
     }
 
     /// The number of the timer, unique in its pool among those of tasks and timers.
@@ -229,17 +210,35 @@ impl<T: Fire> Timer<T> {
             (Ok(()), None) => Failure::from_error("the decorator did not run the task"),
         };
         self.report("fire", &failure);
-        fired.unwrap_or(Fired::Done)
+        fired.unwrap_or(Fired::GoesOn)
     }
 
-    /// Ends a firing, and reports the end of what it has left in progress.
+    /// Makes a firing, whose end is reported unless it is held back.
+    fn run(self: Arc<Self>, due: Due, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
+        let started = request.started.unwrap_or_else(|| pool.now());
+        let number = self.firings.begin();
+        let timer = Arc::clone(&self);
+        let run = Run::new(self, number, due, started, request.by_worker);
+        let (held, _) = request.thread.enter(run, |run| {
+            let fired = timer.fire(run);
+            if request.is_held {
+                return Some(HeldRun { run: run.clone(), fired: Some(fired) });
+            }
+            timer.close(run, fired, pool);
+            None
+        });
+        held.map_or(RunResult::Over(None), |held| RunResult::Held(Box::new(held)))
+    }
+
+    /// Ends a firing, and reports the end of a body that has returned.
     ///
     /// Where the clock panics the firing ends all the same, and the worker is lost.
-    fn close(self: &Arc<Self>, run: &Run, remainder: Remainder, observer: &dyn RunObserver) {
-        let _underway = FiringGuard { firings: &self.firings, number: run.number() };
-        if remainder == Remainder::Over {
-            let mut unfinished = FinishGuard { timer: self, run, now: run.started() };
-            unfinished.now = observer.now();
+    fn close(self: &Arc<Self>, run: &Run, fired: Fired, pool: &dyn TaskPool) {
+        let _underway = Restore(|| self.firings.end(run.number()));
+        if fired == Fired::Returned {
+            let now = Cell::new(run.started());
+            let _unfinished = Restore(|| self.call("finish", || T::finish(self, run, now.get())));
+            now.set(pool.now());
         }
     }
 
@@ -255,39 +254,9 @@ impl<T: Fire> Timer<T> {
             pool.timer_panicked(self.id(), Some(self.name()), call, failure);
         }
     }
-
-    /// This timer, which its caller holds.
-    fn share(&self) -> Option<Arc<Self>> {
-        self.me.upgrade()
-    }
 }
 
-/// A firing whose end is reported when this is dropped, whatever happens.
-struct FinishGuard<'a, T: Fire> {
-    timer: &'a Arc<Timer<T>>,
-    run: &'a Run,
-    now: Now,
-}
-
-impl<T: Fire> Drop for FinishGuard<'_, T> {
-    fn drop(&mut self) {
-        self.timer.call("finish", || T::finish(self.timer, self.run, self.now));
-    }
-}
-
-/// A firing that is over when this is dropped, whatever happens.
-struct FiringGuard<'a> {
-    firings: &'a Firings,
-    number: u64,
-}
-
-impl Drop for FiringGuard<'_> {
-    fn drop(&mut self) {
-        self.firings.end(self.number);
-    }
-}
-
-impl<T: Fire> AnyTask for Timer<T> {
+impl<T: Fire> Interruptible for Timer<T> {
     fn header(&self) -> &Header {
         &self.ticket.header
     }
@@ -304,101 +273,24 @@ impl<T: Fire> AnyTask for Timer<T> {
         true
     }
 
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn state(&self) -> TaskState {
-        TaskState::Scheduled
-    }
-
-    fn due(&self) -> Due {
-        self.armed_due().unwrap_or(Due::Tick(Tick::MAX))
-    }
-
-    fn run_plainly(&self) -> Result<(), NothingToRun> {
-        unreachable!("a firing has a number and a time")
-    }
-
-    fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
-        let started = request.started.unwrap_or_else(|| observer.now());
-        let number = self.firings.begin();
-        let timer = Arc::clone(&self);
-        let run = Run::new(self, number, request.due, started, request.by_worker);
-        let (held, task) = request.thread.enter(run, |run| {
-            let fired = timer.fire(run);
-            let remainder =
-                if fired == Fired::InProgress { Remainder::Over } else { Remainder::Spent };
-            if request.is_held {
-                return Some(HeldRun { run: run.clone(), remainder });
-            }
-            timer.close(run, remainder, observer);
-            None
-        });
-        match held {
-            None => RunResult::Over(AfterRun::Ended(TaskState::Completed), task),
-            Some(held) => RunResult::Held(Box::new(held)),
-        }
-    }
-
-    fn settle(&self, run: &Run, remainder: Remainder, observer: &dyn RunObserver) -> AfterRun {
-        if let Some(timer) = self.share() {
-            timer.close(run, remainder, observer);
-        }
-        AfterRun::Ended(TaskState::Completed)
-    }
-
-    fn waker(self: Arc<Self>) -> Waker {
-        unreachable!("a firing is not polled")
-    }
-
-    fn suspend(&self, _: &Run) -> Suspend<()> {
-        unreachable!("a firing is not polled")
-    }
-
-    fn enqueue(&self) -> bool {
-        unreachable!("a timer is armed")
-    }
-
-    fn withdraw(&self) -> bool {
-        unreachable!("its ticket stands in the queue")
-    }
-
-    fn take_out(self: Arc<Self>, _: Due) -> Result<Arc<dyn AnyTask>, Arc<dyn AnyTask>> {
-        unreachable!("its ticket stands in the queue")
-    }
-
-    fn stands_at(&self, _: Due) -> bool {
-        false
-    }
-
-    fn is_over(&self) -> bool {
-        false
+    fn settle(self: Arc<Self>, run: &Run, fired: Fired, pool: &dyn TaskPool) -> Option<Requeue> {
+        self.close(run, fired, pool);
+        None
     }
 
     /// The pool has taken the timer out of its queue, for good. It has no waiters.
-    fn cancel(&self) -> Option<Cancelled> {
-        if let Some(timer) = self.share() {
-            self.call("dropped", || T::dropped(&timer));
-        }
+    fn cancel(self: Arc<Self>) -> Option<Cancelled> {
+        self.call("dropped", || T::dropped(&self));
         None
     }
 
     /// The pool has taken the timer out of its queue.
-    fn clock_set_back(&self, now: Now) {
-        if let Some(timer) = self.share() {
-            self.call("clock_set_back", || T::clock_set_back(&timer, now));
-        }
+    fn clock_set_back(self: Arc<Self>, now: Now) {
+        self.call("clock_set_back", || T::clock_set_back(&self, now));
     }
 
-    /// Nothing asks a timer; a pool that stops asks all runs.
-    fn interrupt(&self) {}
-
-    fn ask_to_stop(self: Arc<Self>, run: Option<u64>) {
-        // Only a handle means the present run, and a timer has none.
-        if let Some(number) = run {
-            self.firings.ask(number);
-        }
+    fn ask_to_stop(self: Arc<Self>, run: u64) {
+        self.firings.ask(run);
     }
 
     fn is_asked_to_stop(&self, run: u64) -> bool {
@@ -414,50 +306,19 @@ impl<T: Fire> AnyTask for Timer<T> {
     }
 }
 
-/// A ticket is taken out of the queue, or makes its timer fire; all else is asked of the timer.
-impl<T: Fire> AnyTask for Ticket<T> {
-    fn header(&self) -> &Header {
-        &self.header
-    }
-
-    fn options(&self) -> Option<&TaskOptions> {
-        None
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn state(&self) -> TaskState {
-        TaskState::Scheduled
-    }
-
-    fn due(&self) -> Due {
-        self.armed.lock().as_ref().map_or(Due::NEVER, |armed| armed.due)
-    }
-
-    fn run_plainly(&self) -> Result<(), NothingToRun> {
-        unreachable!("a firing has a number and a time")
-    }
-
-    fn run(self: Arc<Self>, request: &RunRequest<'_>, observer: &dyn RunObserver) -> RunResult {
+/// A ticket is taken out of the queue, or makes its timer fire.
+impl<T: Fire> Queued for Ticket<T> {
+    fn run(self: Arc<Self>, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
         let armed = self.armed.lock().take_if(|armed| armed.place == request.due);
         match armed {
             None => RunResult::Nothing(NothingToRun { was_counted: false }),
-            Some(Armed { due, timer, .. }) => timer.run(&RunRequest { due, ..*request }, observer),
+            Some(Armed { due, timer, .. }) => timer.run(due, request, pool),
         }
     }
 
-    fn take_out(self: Arc<Self>, place: Due) -> Result<Arc<dyn AnyTask>, Arc<dyn AnyTask>> {
-        let armed = self.armed.lock().take_if(|armed| armed.place == place);
-        match armed {
-            Some(armed) => Ok(armed.timer),
-            None => Err(self),
-        }
-    }
-
-    fn withdraw(&self) -> bool {
-        self.armed.lock().take().is_some()
+    fn take_out(self: Arc<Self>, place: Due) -> Option<Arc<dyn Interruptible>> {
+        let armed = self.armed.lock().take_if(|armed| armed.place == place)?;
+        Some(armed.timer)
     }
 
     fn stands_at(&self, place: Due) -> bool {
@@ -470,44 +331,12 @@ impl<T: Fire> AnyTask for Ticket<T> {
             armed.place == place && std::mem::replace(&mut armed.kept_in, sweep) != sweep
         })
     }
+}
 
-    fn is_over(&self) -> bool {
-        false
+impl<T> fmt::Debug for Ticket<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket").field("id", &self.header.id()).finish_non_exhaustive()
     }
-
-    fn settle(&self, _: &Run, _: Remainder, _: &dyn RunObserver) -> AfterRun {
-        unreachable!("the timer is settled")
-    }
-
-    fn waker(self: Arc<Self>) -> Waker {
-        unreachable!("a firing is not polled")
-    }
-
-    fn suspend(&self, _: &Run) -> Suspend<()> {
-        unreachable!("a firing is not polled")
-    }
-
-    fn enqueue(&self) -> bool {
-        unreachable!("a timer is armed")
-    }
-
-    fn cancel(&self) -> Option<Cancelled> {
-        None
-    }
-
-    fn interrupt(&self) {}
-
-    fn ask_to_stop(self: Arc<Self>, _: Option<u64>) {}
-
-    fn is_asked_to_stop(&self, _: u64) -> bool {
-        false
-    }
-
-    fn add_interruptible(&self, _: u64, _: &Arc<EventCount>) -> u64 {
-        0
-    }
-
-    fn remove_interruptible(&self, _: u64, _: u64) {}
 }
 
 impl<T> Deref for Timer<T> {

@@ -20,7 +20,7 @@ fn ec_o6_each_firing_is_asked_to_stop_for_itself() {
     let timer = timer_with(&stage.pool, move |timer, run| {
         noted.note(run.clone());
         arm_again(timer, run, ms(10));
-        Fired::InProgress
+        Fired::Returned
     });
     arm(&timer, &stage.clock, due(0));
     let begun = [1, 2, 3].map(|worker| {
@@ -61,7 +61,7 @@ fn ec_o6_a_firing_that_sleeps_is_woken_by_a_request_of_its_own() {
         noted.note(run.clone());
         let slept = run.sleep(HOUR);
         noting.note((run.number(), slept.unwrap_err().is_interrupted()));
-        Fired::Done
+        Fired::GoesOn
     });
     arm(&timer, &stage.clock, due(0));
     runs.await_len(2);
@@ -96,7 +96,7 @@ struct Bad;
 impl Fire for Bad {
     fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired {
         if &**timer.name() == "finish" {
-            return Fired::InProgress;
+            return Fired::Returned;
         }
         panic!("fire {}", run.number())
     }
@@ -172,7 +172,7 @@ fn ec_o7_a_decorator_that_panics_or_forgets_is_reported() {
     });
     let stage = VirtualPool::build(builder);
     let timers = ["forgets", "panics after", "panics at once"].map(|name| {
-        let timer = stage.pool.timer(name, probe_with(|_, _| Fired::InProgress));
+        let timer = stage.pool.timer(name, probe_with(|_, _| Fired::Returned));
         arm(&timer, &stage.clock, due(0));
         timer
     });
@@ -222,7 +222,7 @@ fn ec_o8_a_firing_goes_on_as_a_future_for_which_a_pool_that_shuts_down_waits() {
             if polls == 2 { Poll::Ready(()) } else { Poll::Pending }
         });
         kept.note(run.continue_as(Task::once_async(future).name("rest").initial_delay(HOUR)));
-        Fired::Done
+        Fired::GoesOn
     });
     arm(&timer, &stage.clock, due(10));
     stage.pool.shutdown();
@@ -253,7 +253,7 @@ fn ec_o8_what_a_firing_goes_on_as_is_cancelled_when_the_pool_stops() {
         if run.number() == 1 {
             arm_again(timer, run, ms(10));
         }
-        Fired::Done
+        Fired::GoesOn
     });
     arm(&timer, &stage.clock, due(0));
     stage.run_due();
@@ -287,7 +287,7 @@ fn ec_o8_what_a_firing_goes_on_as_is_cancelled_when_its_decorator_panics() {
     let kept = handles.clone();
     let timer = timer_with(&stage.pool, move |_, run| {
         kept.note(run.continue_as(Task::once(|| unreachable!("it is cancelled")).name("rest")));
-        Fired::Done
+        Fired::GoesOn
     });
     arm(&timer, &stage.clock, due(0));
     stage.run_due();
@@ -322,7 +322,7 @@ fn ec_o9_a_timer_is_counted_but_in_no_view_and_no_listener_is_told() {
     let timer = timer_with(&stage.pool, move |_, _| {
         let stats = pool.stats();
         assert_eq!((stats.active, stats.queued, stats.completed, stats.tasks), (1, 0, 0, 1));
-        Fired::InProgress
+        Fired::Returned
     });
     arm(&timer, &stage.clock, due(10));
     let stats = stage.pool.stats();
@@ -352,7 +352,7 @@ fn ec_o9_a_wait_that_starves_inside_a_firing_is_reported_with_its_name() {
     let task = stage.pool.schedule(ms(10), || ()).unwrap();
     let timer = timer_with(&stage.pool, move |_, _| {
         noted.note(task.wait_done().is_err());
-        Fired::Done
+        Fired::GoesOn
     });
     arm(&timer, &stage.clock, due(0));
     eventually("the firing waits", || stage.pool.stats().active == 1 && stage.clock.parked() == 1);

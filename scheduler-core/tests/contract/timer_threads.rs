@@ -56,7 +56,7 @@ impl Fire for Noting {
             let (due, now) = timer.draw();
             timer.arm(due, now).perform();
         }
-        Fired::InProgress
+        Fired::Returned
     }
 
     fn finish(timer: &Arc<Timer<Self>>, _: &Run, _: Now) {

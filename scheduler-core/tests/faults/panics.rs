@@ -133,12 +133,8 @@ struct Charged {
 impl Fire for Charged {
     fn fire(timer: &Arc<Timer<Self>>, _: &Run) -> Fired {
         timer.fired.open();
-        Fired::Done
+        Fired::GoesOn
     }
-
-    fn finish(_: &Arc<Timer<Self>>, _: &Run, _: Now) {}
-    fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
-    fn dropped(_: &Arc<Timer<Self>>) {}
 }
 
 #[test]

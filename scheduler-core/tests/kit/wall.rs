@@ -29,7 +29,7 @@ impl WallTask {
 impl Fire for WallTask {
     fn fire(timer: &Arc<Timer<Self>>, _: &Run) -> Fired {
         (timer.body.lock().unwrap_or_else(PoisonError::into_inner))();
-        Fired::InProgress
+        Fired::Returned
     }
 
     fn finish(timer: &Arc<Timer<Self>>, run: &Run, now: Now) {
@@ -39,8 +39,6 @@ impl Fire for WallTask {
     fn clock_set_back(timer: &Arc<Timer<Self>>, now: Now) {
         Self::arm(timer, None, now);
     }
-
-    fn dropped(_: &Arc<Timer<Self>>) {}
 }
 
 /// Calls a body at the times that a rule names, one after the other.

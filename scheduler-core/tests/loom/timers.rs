@@ -42,12 +42,8 @@ impl Fire for Bell {
         } else if run.due() == timer.last {
             timer.rung.open();
         }
-        Fired::Done
+        Fired::GoesOn
     }
-
-    fn finish(_: &Arc<Timer<Self>>, _: &Run, _: Now) {}
-
-    fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
 
     fn dropped(timer: &Arc<Timer<Self>>) {
         timer.dropped.add();

@@ -50,7 +50,7 @@ impl Seen {
 
 impl Fire for Watched {
     fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired {
-        let (Due::Tick(due), now) = (run.due(), timer.clock.now()) else { return Fired::Done };
+        let (Due::Tick(due), now) = (run.due(), timer.clock.now()) else { return Fired::GoesOn };
         {
             let mut seen = timer.seen.lock();
             *seen.fired.entry(due.as_nanos()).or_default() += 1;
@@ -63,14 +63,12 @@ impl Fire for Watched {
             let due = Due::Tick(Tick::from_nanos(2 * run.number() + 1));
             timer.arm(due, run.started()).perform();
         }
-        Fired::InProgress
+        Fired::Returned
     }
 
     fn finish(timer: &Arc<Timer<Self>>, _: &Run, _: Now) {
         timer.seen.lock().open -= 1;
     }
-
-    fn clock_set_back(_: &Arc<Timer<Self>>, _: Now) {}
 
     fn dropped(timer: &Arc<Timer<Self>>) {
         timer.seen.lock().dropped += 1;

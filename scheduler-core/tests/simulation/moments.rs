@@ -37,7 +37,7 @@ impl World {
         &mut self,
         (task, number): (usize, u64),
         due: Due,
-        goes_on: bool,
+        returned: bool,
         at: Now,
     ) -> Verdict {
         self.runs += 1;
@@ -51,7 +51,7 @@ impl World {
         }
         let to_finish = &mut self.tally(task).to_finish;
         let is_beside_itself = !to_finish.is_empty();
-        let is_new = !goes_on || to_finish.insert(number);
+        let is_new = !returned || to_finish.insert(number);
         if is_beside_itself {
             self.reach(Corner::TimerFiredBesideItself);
         }

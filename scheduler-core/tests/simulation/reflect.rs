@@ -76,9 +76,9 @@ impl World {
 
     fn read_of_timer(&mut self, note: Note) -> Verdict {
         match note {
-            Note::Fired { task, number, due, goes_on, at } => {
+            Note::Fired { task, number, due, returned, at } => {
                 self.fold(&[7, task as u64, number, at.tick, at.wall as u64]);
-                return self.check_firing((task, number), due, goes_on, at);
+                return self.check_firing((task, number), due, returned, at);
             }
             Note::Finished { task, number } => {
                 let was_there = self.tally(task).to_finish.remove(&number);

@@ -69,7 +69,7 @@ pub(crate) enum Note {
         task: usize,
         number: u64,
         due: Due,
-        goes_on: bool,
+        returned: bool,
         at: Now,
     },
     /// The work that a firing left in progress is over.

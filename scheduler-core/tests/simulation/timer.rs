@@ -85,9 +85,9 @@ impl Fire for Bell {
         let due = from_engine(run.due());
         let due = if timer.stage.is_planted(Plant::LateDiary) { Due::Tick(0) } else { due };
         let panics = timer.chance(number, 1, timer.script.panics_percent);
-        let goes_on = !panics && timer.chance(number, 2, 50);
+        let returned = !panics && timer.chance(number, 2, 50);
         let at = timer.stage.clock.truth();
-        timer.stage.note(Note::Fired { task, number, due, goes_on, at });
+        timer.stage.note(Note::Fired { task, number, due, returned, at });
         timer.arm_again(number, 3);
         if let Some(op) = &timer.script.deed
             && timer.chance(number, 4, 30)
@@ -102,7 +102,7 @@ impl Fire for Bell {
             // Without the panic hook, as in the bodies of tasks.
             resume_unwind(Box::new("as planned"));
         }
-        if goes_on { Fired::InProgress } else { Fired::Done }
+        if returned { Fired::Returned } else { Fired::GoesOn }
     }
 
     fn finish(timer: &Arc<Timer<Self>>, run: &Run, _: Now) {
