@@ -20,7 +20,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     ("scheduler-core/src", &["sync", "time", "trigger", "queue", "task", "observe", "pool"]),
     ("scheduler-macros/src", &["args", "item", "check", "expand"]),
     ("src", &["base", "run", "define", "observe", "task", "durable", "start", "testing"]),
-    ("crates/dashboard/src", &["log", "view", "web", "server"]),
+    ("crates/dashboard/src", &["log", "view", "prometheus", "web", "server"]),
     ("crates/monitors/src", &[]),
     ("crates/cli/src", &["dialect", "explain", "client", "check", "lint", "crontab", "bin"]),
 ];
