@@ -90,7 +90,7 @@ fn is_listed(text: &str, names: &[&str]) -> bool {
         !line.starts_with("//") && !line.starts_with("--")
     });
     let places: Vec<(usize, &str)> = code
-        .flat_map(|(number, line)| words(line).filter_map(move |word| Some((number, word))))
+        .flat_map(|(number, line)| words(line).map(move |word| (number, word)))
         .filter(|(_, word)| names.contains(word))
         .collect();
     let least = names.len().saturating_sub(MISSING);

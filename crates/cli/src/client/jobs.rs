@@ -114,9 +114,7 @@ pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError
         Some(Command::Cancel(args)) => bulk::act(args, "cancel", ctx),
         Some(Command::Delete(args)) => bulk::act(args, "delete", ctx),
         Some(Command::Edit(args)) => edit(args, ctx),
-        Some(Command::Queues(client)) => {
-            ask("/queues", client, |answer, look, api| queues(answer, look, api), ctx)
-        }
+        Some(Command::Queues(client)) => ask("/queues", client, queues, ctx),
         Some(Command::Nodes(client)) => {
             ask("/nodes", client, |answer, look, api| nodes(answer, look, api.zone()), ctx)
         }
