@@ -4,13 +4,29 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use rusqlite::{Row, params};
-use scheduler_store::{JobFilter, JobId, QueueDepth, StoredJob, StoredSchedule};
+use scheduler_store::{JobFilter, JobId, JobState, QueueDepth, StoredJob, StoredSchedule};
 
 use crate::done::page_end;
 use crate::fields::sql;
 use crate::job_row::JobRow;
 use crate::schedule_row;
+use crate::schema::damaged;
 use crate::tx::Tx;
+
+/// A walk along an index of the jobs in line costs less than one by their identities, if it has at most so many.
+const FEW: u32 = 5_000;
+
+const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM scheduler_job INDEXED BY scheduler_job_ready \
+                     WHERE state = 'ready' LIMIT ?1)";
+const COUNT_OF_TASK: &str = "SELECT count(*) FROM (SELECT 1 FROM scheduler_job INDEXED BY scheduler_job_ready \
+                             WHERE state = 'ready' AND task = ?1 LIMIT ?2)";
+
+macro_rules! selected {
+    () => {
+        " AND id < ?1 AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR queue = ?3) AND (?4 IS NULL OR key = ?4) \
+          AND (?5 IS NULL OR schedule = ?5) ORDER BY id DESC LIMIT ?6"
+    };
+}
 
 impl Tx<'_> {
     pub(crate) fn job(&self, id: JobId) -> rusqlite::Result<Option<StoredJob>> {
@@ -29,24 +45,90 @@ impl Tx<'_> {
         Ok(jobs)
     }
 
+    /// Jobs that are not in the table of those that have ended, the newest of each state.
     fn unfinished_jobs(&self, filter: &JobFilter, limit: u32) -> rusqlite::Result<Vec<StoredJob>> {
-        self.all(
-            sql!(
-                "SELECT seq, {job} FROM scheduler_job WHERE id < ?1 AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR queue = ?3) \
-                 AND (?4 IS NULL OR state = ?4) AND (?5 IS NULL OR key = ?5) AND (?6 IS NULL OR schedule = ?6) \
-                 ORDER BY id DESC LIMIT ?7"
+        let mut lists = Vec::new();
+        if filter.state.is_none_or(|wanted| wanted == JobState::Parked) {
+            lists.push(sql!(
+                "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_parked_id WHERE state = 'parked'",
+                selected!()
+            ));
+        }
+        if filter.state.is_none_or(|wanted| wanted == JobState::Running) {
+            lists.push(sql!(
+                "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_running WHERE state = 'running'",
+                selected!()
+            ));
+        }
+        if filter.state.is_none_or(|wanted| wanted == JobState::Ready) {
+            lists.push(self.ready_sql(filter)?);
+        }
+        if filter.state.is_none() {
+            // A poll parks them.
+            lists.push(sql!(
+                "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_damaged \
+                 WHERE state NOT IN ('ready', 'running', 'parked') AND ",
+                damaged!(),
+                selected!()
+            ));
+        }
+        let (end, JobFilter { task, queue, key, schedule, .. }) = (page_end(filter), filter);
+        let mut jobs = Vec::new();
+        for sql in lists {
+            let selected = params![end, task, queue, key, schedule, limit];
+            jobs.extend(self.all(sql, selected, JobRow::read_job)?);
+        }
+        Ok(jobs)
+    }
+
+    /// The statement that reads the fewest jobs of those in line.
+    ///
+    /// They are found by their key, their schedule, or their task if it has few. In all other cases they are walked by their
+    /// identities: where many are in line, a page of them is soon full.
+    fn ready_sql(&self, filter: &JobFilter) -> rusqlite::Result<&'static str> {
+        if filter.key.is_some() {
+            // One job of each task may have the key.
+            return Ok(sql!(
+                "WITH RECURSIVE kind(name) AS (\
+                   SELECT min(task) FROM scheduler_job INDEXED BY scheduler_job_key \
+                   WHERE key IS NOT NULL AND state IN ('ready', 'running') \
+                   UNION ALL SELECT (SELECT min(task) FROM scheduler_job INDEXED BY scheduler_job_key \
+                     WHERE task > name AND key IS NOT NULL AND state IN ('ready', 'running')) FROM kind WHERE name IS NOT NULL) \
+                 SELECT seq, {job} FROM kind CROSS JOIN scheduler_job INDEXED BY scheduler_job_key \
+                 WHERE task = kind.name AND key = ?4 AND key IS NOT NULL AND state IN ('ready', 'running') AND state = 'ready'",
+                selected!()
+            ));
+        }
+        if filter.schedule.is_some() {
+            return Ok(sql!(
+                "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_schedule \
+                 WHERE schedule = ?5 AND state IN ('ready', 'running') AND state = 'ready'",
+                selected!()
+            ));
+        }
+        Ok(match (&filter.task, self.is_short(filter.task.as_deref())?) {
+            (Some(_), true) => sql!(
+                "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?2",
+                selected!()
             ),
-            params![
-                page_end(filter),
-                filter.task,
-                filter.queue,
-                filter.state.map(scheduler_store::JobState::word),
-                filter.key,
-                filter.schedule,
-                limit,
-            ],
-            JobRow::read_job,
-        )
+            (None, true) => sql!(
+                "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready'",
+                selected!()
+            ),
+            (_, false) => {
+                sql!("SELECT seq, {job} FROM scheduler_job WHERE state = 'ready'", selected!())
+            }
+        })
+    }
+
+    /// Returns true if few jobs of a task are in line, or of all tasks.
+    fn is_short(&self, task: Option<&str>) -> rusqlite::Result<bool> {
+        let counted = |row: &Row<'_>| Ok(number(row, 0)? < u64::from(FEW));
+        let is_short = match task {
+            Some(task) => self.first(COUNT_OF_TASK, params![task, FEW], counted),
+            None => self.first(COUNT, params![FEW], counted),
+        };
+        is_short.map(|is_short| is_short == Some(true))
     }
 
     /// Damaged rows are left out; a poll reports them.

@@ -168,6 +168,9 @@ CREATE INDEX scheduler_job_cancel ON scheduler_job (session, id) WHERE state = '
 
 CREATE INDEX scheduler_job_parked ON scheduler_job (finished_at, id) WHERE state = 'parked';
 
+-- Their lists, newest first.
+CREATE INDEX scheduler_job_parked_id ON scheduler_job (id) WHERE state = 'parked';
+
 -- At most one unfinished job has a key.
 CREATE UNIQUE INDEX scheduler_job_key ON scheduler_job (task, key)
   WHERE key IS NOT NULL AND state IN ('ready', 'running');
@@ -194,6 +197,10 @@ END;
 -- At most one unfinished job of a schedule whose jobs keep each other out.
 CREATE UNIQUE INDEX scheduler_job_exclusive ON scheduler_job (schedule)
   WHERE is_exclusive <> 0 AND state IN ('ready', 'running');
+
+-- The jobs of a schedule that may overlap.
+CREATE INDEX scheduler_job_schedule ON scheduler_job (schedule, id)
+  WHERE schedule IS NOT NULL AND state IN ('ready', 'running');
 
 -- One row is the jobs that one transaction has ended, done or cancelled: their number, the bounds of their identities, and all else of
 -- them in a form of this library.

@@ -150,7 +150,7 @@ impl Tx<'_> {
         }
         let orphans = self.all(
             sql!(
-                "SELECT seq, {job} FROM scheduler_job WHERE state = 'running' AND NOT EXISTS \
+                "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_running WHERE state = 'running' AND NOT EXISTS \
                  (SELECT 1 FROM scheduler_session WHERE scheduler_session.id = scheduler_job.session) ORDER BY id"
             ),
             [],

@@ -5,5 +5,6 @@ mod conformance;
 mod differential;
 mod faults;
 mod in_transaction;
+mod plans;
 mod processes_real_clock;
 mod speed_real_clock;
