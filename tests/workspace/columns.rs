@@ -1,4 +1,4 @@
-//! The places that list what a store keeps of a job or a schedule.
+//! The places that list columns of jobs and schedules.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,8 +29,7 @@ const OF_A_SCHEDULE: [&str; 7] =
 const LINES: usize = 60;
 const MISSING: usize = 1;
 
-/// One list in Rust, from which statements and values of both stores are made; the types; the tables, and the functions and the view
-/// that programs and people write with and read.
+/// Columns stand in one list of Rust, in the types, in both tables, and in `enqueue` and the view of PostgreSQL.
 #[test]
 fn columns_of_a_job_are_listed_in_few_places() {
     let expected = [
