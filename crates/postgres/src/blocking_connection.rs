@@ -18,9 +18,8 @@ use tokio_postgres::{
     Transaction,
 };
 
-use crate::error::ConnectError;
-use crate::fault::connect_error;
-use crate::value::Params;
+use crate::columns::Params;
+use crate::error::{ConnectError, connect_error};
 
 /// Something that executes statements.
 pub(crate) trait Run {

@@ -1,18 +1,16 @@
-//! The options of connections, and the connect.
+//! The options of connections, the connect, and its pace.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use scheduler_store::StoreError;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres::{Config, Error, NoTls};
 
-use crate::address::Authorities;
 use crate::blocking_connection::BlockingConnection;
-use crate::error::ConnectError;
-use crate::fault::{connect_error, store_error};
-use crate::pace::Pace;
+use crate::builder::Authorities;
+use crate::error::{ConnectError, connect_error, store_error};
 use crate::sql::{PATH, Schema};
 
 /// The options of all connections of a store.
@@ -207,4 +205,73 @@ fn own_options(given: &str, deadline: Duration) -> String {
          -c tcp_keepalives_count=3"
     );
     format!("{given} {own}").trim_start().to_owned()
+}
+
+/// At most two connects in it, during an outage.
+const SPAN: Duration = Duration::from_secs(1);
+
+/// The pace that all connections of a store share.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(Mutex<Tries>);
+
+#[derive(Debug, Default)]
+struct Tries {
+    is_failing: bool,
+    /// The last two tries that failed, or came after a failure; the older one first.
+    failed: [Option<Instant>; 2],
+}
+
+impl Tries {
+    fn push(&mut self, now: Instant) {
+        self.failed = [self.failed[1], Some(now)];
+    }
+}
+
+impl Pace {
+    /// Asks to connect now. An error is how long to wait.
+    pub(crate) fn connect(&self) -> Result<(), Duration> {
+        let mut state = self.lock();
+        if !state.is_failing {
+            return Ok(());
+        }
+        let now = now();
+        let wait = state.failed[0].and_then(|first| (first + SPAN).checked_duration_since(now));
+        match wait.filter(|wait| !wait.is_zero()) {
+            Some(wait) => Err(wait),
+            None => {
+                state.push(now);
+                Ok(())
+            }
+        }
+    }
+
+    /// A connection was made.
+    fn succeeded(&self) {
+        self.lock().is_failing = false;
+    }
+
+    /// A connection could not be made.
+    pub(crate) fn failed(&self) {
+        let mut state = self.lock();
+        if !std::mem::replace(&mut state.is_failing, true) {
+            state.push(now());
+        }
+    }
+
+    /// A connection has broken.
+    pub(crate) fn broke(&self) {
+        self.lock().is_failing = true;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a pause between connects is real time, also in tests"
+)]
+fn now() -> Instant {
+    Instant::now()
 }

@@ -8,9 +8,9 @@ use tokio_postgres::Error;
 use tokio_postgres::types::Type;
 
 use crate::blocking_connection::{BlockingConnection, Run};
-use crate::fault::{is_about_data, is_locked};
-use crate::job;
-use crate::value::{Params, long};
+use crate::columns::{Params, long};
+use crate::error::{is_about_data, is_locked};
+use crate::job::state;
 
 /// The statement of a batch of ends.
 pub(crate) const FINISH: &str =
@@ -188,8 +188,8 @@ impl Ends {
             None => Finished::Lost,
             Some("locked") => Finished::Locked,
             Some(word) => match word.strip_prefix('=') {
-                Some(before) => Finished::AlreadyMine(job::state(before)),
-                None => Finished::Stored(job::state(word)),
+                Some(before) => Finished::AlreadyMine(state(before)),
+                None => Finished::Stored(state(word)),
             },
         };
         Ok(words.into_iter().map(answer).collect())

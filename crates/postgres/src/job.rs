@@ -1,23 +1,25 @@
-//! Jobs: from rows, and to the arrays of a batch.
+//! Jobs and their pauses: from rows, to parameters, in transactions.
 
 use scheduler_store::{
-    ClaimRef, CommandOutcome, Enqueued, Fence, JobId, JobRow, JobState, NewJob, Payload,
-    StoreError, StoreTime, StoredJob, Uuid, Value,
+    BulkOutcome, ClaimRef, Command, CommandAll, CommandOutcome, Enqueued, Fence, JobAction,
+    JobFilter, JobId, JobPause, JobRow, JobState, NewJob, Pause, PauseScope, Payload, Store as _,
+    StoreError, StoreTime, StoredJob, Uuid, Value, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
-use crate::blocking_connection::Run;
-use crate::columns::{self, Bound};
+use crate::blocking_connection::{BlockingConnection, Run};
+use crate::columns::{self, At, Bound, Params, count, long};
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
+use crate::error::{store_error, unavailable};
 use crate::sql::Schema;
-use crate::value::{At, Params, count, long};
+use crate::store::Postgres;
 
 /// Reads a job whose columns begin at an index.
 ///
 /// A check of the table allows only values that can be read. Others come from people who have removed the checks: numbers
 /// are moved into their range, and an unknown state is `Parked`, which no process claims.
-pub(crate) fn read(row: &Row, first: usize) -> Result<StoredJob, Error> {
+pub(crate) fn read_job(row: &Row, first: usize) -> Result<StoredJob, Error> {
     let mut job = JobRow::from(StoredJob::empty(JobId::from_uuid(Uuid::nil())));
     for (at, column) in (first..).zip(columns::shown()) {
         (column.set)(&mut job, columns::value(row, at, column)?.unwrap_or(Value::Null));
@@ -145,4 +147,175 @@ pub(crate) fn commanded(word: &str) -> CommandOutcome {
         (_, Ok(other)) => CommandOutcome::Conflict(other),
         (word, Err(_)) => CommandOutcome::NotInState(state(word)),
     }
+}
+
+/// Jobs that a filter selects.
+pub(crate) struct Selected(pub(crate) JobFilter);
+
+type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+impl Selected {
+    pub(crate) const JOBS: &'static str =
+        "select {job_names} from {s}.list($1, $2, $3, $4, $5, $6, $7)";
+    pub(crate) const COMMAND: &'static str =
+        "select done, last from {s}.command_all($8, $1, $2, $3, $4, $5, $6, $7, $9)";
+
+    pub(crate) fn jobs(
+        &self,
+        connection: &mut BlockingConnection,
+        sql: &str,
+        limit: u32,
+    ) -> Result<Vec<StoredJob>, Error> {
+        let rows = self.with(limit, |params| connection.query_typed(sql, params))?;
+        rows.iter().map(|row| read_job(row, 0)).collect()
+    }
+
+    pub(crate) fn command(
+        &self,
+        connection: &mut BlockingConnection,
+        sql: &str,
+        request: &CommandAll,
+    ) -> Result<BulkOutcome, Error> {
+        let action = match request.action {
+            JobAction::Cancel => "cancel",
+            JobAction::Retry => "retry",
+            JobAction::Delete => "remove",
+        };
+        let row = self.with(request.limit, |params| {
+            let not_after = At(request.not_after);
+            let own: [Param<'_>; 2] = [(&action, Type::TEXT), (&not_after, Type::TIMESTAMPTZ)];
+            connection.query_typed_one(sql, &[params, &own].concat())
+        })?;
+        let last: Option<Uuid> = row.try_get(1)?;
+        Ok(BulkOutcome { done: count(row.try_get(0)?), last: last.map(JobId::from_uuid) })
+    }
+
+    fn with<R>(&self, limit: u32, ask: impl FnOnce(&[Param<'_>]) -> R) -> R {
+        let JobFilter { task, queue, state, key, schedule, after } = &self.0;
+        ask(&[
+            (task, Type::TEXT),
+            (queue, Type::TEXT),
+            (&state.map(JobState::word), Type::TEXT),
+            (key, Type::TEXT),
+            (schedule, Type::TEXT),
+            (&after.map(JobId::as_uuid), Type::UUID),
+            (&i64::from(limit), Type::INT8),
+        ])
+    }
+}
+
+/// The pauses that hold, those of queues after those of tasks.
+pub(crate) const PAUSES: &str =
+    "select scope, name, since, until, paused_by, reason from {s}.list_pauses()";
+
+/// Reads a pause; none if its scope is of a later version.
+pub(crate) fn read_pause(row: &Row) -> Result<Option<JobPause>, Error> {
+    let until = row.try_get::<_, Option<At>>(3)?.map(|at| at.0);
+    let pause = Pause::new(row.try_get::<_, At>(2)?.0, until, row.try_get(4)?, row.try_get(5)?);
+    let scope = PauseScope::of(row.try_get(0)?, row.try_get(1)?);
+    Ok(scope.map(|scope| JobPause::new(scope, pause)))
+}
+
+/// The scopes that a poll names: tasks in this column, queues in the next.
+pub(crate) fn scopes(row: &Row, first: usize) -> Result<Vec<PauseScope>, Error> {
+    let tasks: Option<Vec<String>> = row.try_get(first)?;
+    let queues: Option<Vec<String>> = row.try_get(first + 1)?;
+    let tasks = tasks.into_iter().flatten().map(PauseScope::Task);
+    Ok(tasks.chain(queues.into_iter().flatten().map(PauseScope::Queue)).collect())
+}
+
+/// Executes a command about pauses; none if it is about something else.
+pub(crate) fn pause_command(
+    thread: &ConnectionThread,
+    schema: &Schema,
+    command: &Command,
+    not_after: StoreTime,
+) -> Option<Result<CommandOutcome, StoreError>> {
+    Some(match command {
+        Command::PauseJobs { scope, until, by, reason } => {
+            let sql = schema.sql("select {s}.pause_jobs($1, $2, $3, $4, $5, $6)");
+            let (scope, until, not_after) = (scope.clone(), until.map(At), At(not_after));
+            let (by, reason) = (storable(by), storable(reason));
+            thread.call(RetryOnDisconnect::Once, move |connection| {
+                let params: Params<'_> = &[
+                    (&scope.word(), Type::TEXT),
+                    (&scope.name(), Type::TEXT),
+                    (&by, Type::TEXT),
+                    (&reason, Type::TEXT),
+                    (&until, Type::TIMESTAMPTZ),
+                    (&not_after, Type::TIMESTAMPTZ),
+                ];
+                connection.query_typed(&sql, params).map(|_| CommandOutcome::Done)
+            })
+        }
+        Command::ResumeJobs { scope } => {
+            let sql = schema.sql("select {s}.resume_jobs($1, $2, $3)");
+            let (scope, not_after) = (scope.clone(), At(not_after));
+            thread.call(RetryOnDisconnect::Once, move |connection| {
+                let params: Params<'_> = &[
+                    (&scope.word(), Type::TEXT),
+                    (&scope.name(), Type::TEXT),
+                    (&not_after, Type::TIMESTAMPTZ),
+                ];
+                connection.query_typed(&sql, params).map(|_| CommandOutcome::Done)
+            })
+        }
+        _ => return None,
+    })
+}
+
+impl Postgres {
+    /// Enqueues jobs in a transaction of the caller: they exist if and when it is committed.
+    ///
+    /// ```no_run
+    /// use scheduler_postgres::{Postgres, postgres};
+    /// use scheduler_store::{JobId, NewJob, Uuid};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut client = postgres::Client::connect("postgres://localhost/app", postgres::NoTls)?;
+    /// let store = Postgres::connect("postgres://localhost/app")?;
+    /// let mut transaction = client.transaction()?;
+    /// transaction.execute("update invoice set paid = true where id = 17", &[])?;
+    /// let job = NewJob::new(JobId::from_uuid(Uuid::from_u128(17)), "send_receipt");
+    /// store.enqueue_in(&mut transaction, &[job])?;
+    /// transaction.commit()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer, or a text or payload cannot be stored.
+    pub fn enqueue_in(
+        &self,
+        transaction: &mut postgres::Transaction<'_>,
+        jobs: &[NewJob],
+    ) -> Result<Vec<Enqueued>, StoreError> {
+        let (sql, json) = self.statement(jobs)?;
+        answers(transaction.query_typed(&sql, &[(&json, Type::TEXT)]))
+    }
+
+    /// As [`enqueue_in`](Self::enqueue_in), for a client that does not block its thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`enqueue_in`](Self::enqueue_in).
+    pub async fn enqueue_in_async(
+        &self,
+        transaction: &tokio_postgres::Transaction<'_>,
+        jobs: &[NewJob],
+    ) -> Result<Vec<Enqueued>, StoreError> {
+        let (sql, json) = self.statement(jobs)?;
+        answers(transaction.query_typed(&sql, &[(&json, Type::TEXT)]).await)
+    }
+}
+
+fn answers(rows: Result<Vec<Row>, Error>) -> Result<Vec<Enqueued>, StoreError> {
+    let failed = |error: Error| store_error(&error);
+    let unknown = || unavailable("`enqueue_json` has returned something else than jobs");
+    let answer = |row: &Row| {
+        let (id, outcome) = (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
+        Enqueued::from_row(id, outcome).ok_or_else(unknown)
+    };
+    rows.map_err(failed)?.iter().map(answer).collect()
 }

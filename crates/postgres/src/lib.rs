@@ -29,38 +29,24 @@
 // due.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod address;
 mod blocking_connection;
 mod builder;
-mod calls;
 mod columns;
 mod connect;
 mod connection_thread;
 mod error;
-mod fault;
-mod filter;
 mod finish;
-mod fire;
-mod inline;
 mod job;
 mod migrate;
-mod options;
-mod pace;
-mod pause;
 mod poll;
-mod schedule;
 mod schedules;
 mod sql;
 mod store;
 #[cfg(feature = "tls")]
 mod tls;
-mod transaction;
-mod value;
-mod watch;
 
-pub use builder::Builder;
+pub use builder::{Builder, Wakeup};
 pub use error::ConnectError;
-pub use options::Wakeup;
 pub use postgres;
 pub use store::Postgres;
 pub use tokio_postgres;

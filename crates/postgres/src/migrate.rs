@@ -7,8 +7,7 @@ use tokio_postgres::Error;
 
 use crate::blocking_connection::BlockingConnection;
 use crate::connect::Connect;
-use crate::error::ConnectError;
-use crate::fault::connect_error;
+use crate::error::{ConnectError, connect_error};
 use crate::sql::{Schema, functions_of};
 
 /// The migrations, from 1. One that was released never changes.
@@ -233,7 +232,7 @@ fn newer(refusal: &Refusal) -> ConnectError {
 
 /// Refuses tables that a newer library has changed so that this one does not understand them. Returns true if no migration
 /// is missing.
-pub(crate) fn is_current(schema: &Schema, found: Option<(i32, i32)>) -> Result<bool, Refusal> {
+fn is_current(schema: &Schema, found: Option<(i32, i32)>) -> Result<bool, Refusal> {
     let Some((version, min_reader)) = found else { return Ok(false) };
     if min_reader > VERSION {
         return Err(Refusal::NewerSchema(format!(

@@ -1,22 +1,24 @@
-//! Polls, and what each leaves for the next one.
+//! Polls, and the notifications that ask for one.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use scheduler_store::{
-    DueSchedule, Lease, Poll, Polled, SessionId, StoreError, UnreadableRow, Uuid,
+    DueSchedule, Lease, Poll, Polled, SessionId, StoreError, UnreadableRow, Uuid, Watch,
 };
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 
-use crate::blocking_connection::Run as _;
+use crate::blocking_connection::{BlockingConnection, Run as _};
+use crate::columns::{At, Params};
+use crate::connect::Connect;
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
-use crate::job::{self, held};
-use crate::pause::scopes;
-use crate::schedule;
+use crate::error::store_error;
+use crate::job::{held, read_job, scopes};
+use crate::schedules::read_schedule;
 use crate::sql::Schema;
-use crate::value::{At, Params};
 
 /// Polls, and remembers what the last one has found.
 #[derive(Debug)]
@@ -129,7 +131,7 @@ impl Poller {
         })?;
         let (mut due, mut damaged) = (Vec::new(), Vec::new());
         for row in rows {
-            match schedule::read(&row) {
+            match read_schedule(&row) {
                 Ok(schedule) => {
                     let busy_since: Option<At> = row.try_get("busy_since").unwrap_or_default();
                     due.push(DueSchedule { schedule, busy_since: busy_since.map(|at| at.0) });
@@ -212,7 +214,7 @@ fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
     let polled = &mut answer.polled;
     for row in rows {
         if !row.try_get::<_, bool>(0)? {
-            polled.jobs.push(job::read(row, 14)?);
+            polled.jobs.push(read_job(row, 14)?);
             continue;
         }
         polled.now = row.try_get::<_, At>(1)?.0;
@@ -240,4 +242,57 @@ fn leases(row: &Row, first: usize) -> Result<Vec<Lease>, Error> {
         Lease { session, mark, has_run_out }
     };
     Ok(all.zip(ends.into_iter().flatten()).map(lease).collect())
+}
+
+/// After so long without a notification the connection is probed: one that is half open says nothing.
+const PROBE: Duration = Duration::from_secs(10);
+
+/// Listens on a connection of its own, on the thread that waits.
+pub(crate) struct Listener {
+    connect: Arc<Connect>,
+    listen: String,
+    connection: Option<BlockingConnection>,
+    /// The time that was waited since the connection has said something.
+    quiet: Duration,
+}
+
+impl Listener {
+    pub(crate) fn new(connect: &Arc<Connect>, schema: &Schema) -> Self {
+        let listen = format!("listen \"{}\"", schema.channel());
+        Self { connect: Arc::clone(connect), listen, connection: None, quiet: Duration::ZERO }
+    }
+
+    fn open(&self) -> Result<BlockingConnection, StoreError> {
+        let mut connection = self.connect.open("watch")?;
+        connection.batch_execute(&self.listen).map_err(|error| store_error(&error))?;
+        Ok(connection)
+    }
+
+    /// Waits on a connection. None if there is none.
+    fn hears(&mut self, limit: Duration) -> Option<Result<bool, Error>> {
+        let connection = self.connection.as_mut()?;
+        let heard = connection.hears(limit);
+        self.quiet = if matches!(heard, Ok(false)) { self.quiet + limit } else { Duration::ZERO };
+        if self.quiet < PROBE {
+            return Some(heard);
+        }
+        self.quiet = Duration::ZERO;
+        Some(connection.batch_execute("").and(heard))
+    }
+}
+
+impl Watch for Listener {
+    fn wait(&mut self, limit: Duration) -> Result<bool, StoreError> {
+        match self.hears(limit) {
+            Some(Ok(is_heard)) => return Ok(is_heard),
+            Some(Err(_)) => {
+                self.connection = None;
+                self.connect.pace().broke();
+            }
+            None => {}
+        }
+        self.connection = Some(self.open()?);
+        // Others may have enqueued while this process did not listen.
+        Ok(true)
+    }
 }

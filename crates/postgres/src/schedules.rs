@@ -1,16 +1,20 @@
-//! Schedules that a transaction has locked, changed as the model changes them.
+//! Schedules: from rows, to rows, changed under locks, fired.
 
 use std::collections::{BTreeMap, HashSet};
 
-use scheduler_store::{Refusal, SessionId, StoreError, StoreTime, StoredSchedule};
-use tokio_postgres::types::Type;
+use scheduler_store::{
+    Fire, Fired, Next, OnBusy, Refusal, SCHEDULE_COLUMNS, SessionId, StoreError, StoreTime,
+    StoredSchedule, Uuid, damage_of, empty_schedule,
+};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Error, Row};
 
-use crate::columns::upsert;
+use crate::blocking_connection::{BlockingConnection, Run, Tx};
+use crate::columns::{At, Bound, Params, long, name, told, type_of, upsert, value};
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
-use crate::fault::is_locked;
-use crate::schedule::{read, write as write_row};
+use crate::error::is_locked;
+use crate::job::read_job;
 use crate::sql::Schema;
-use crate::value::{At, Params};
 
 /// Locks schedules, lets a step change them, and writes those that have changed, all in one transaction.
 ///
@@ -42,7 +46,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
                 (&At(not_after), Type::TIMESTAMPTZ),
             ];
             let row = tx.query_typed_one(&look, params)?;
-            let found = found.iter().filter_map(|row| read(row).ok());
+            let found = found.iter().filter_map(|row| read_schedule(row).ok());
             let before: BTreeMap<String, StoredSchedule> =
                 found.map(|row| (row.definition.name.clone(), row)).collect();
             let mut schedules = Schedules {
@@ -55,7 +59,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
             for (_, row) in
                 schedules.rows.iter().filter(|(name, row)| before.get(*name) != Some(row))
             {
-                write_row(tx, &write, row)?;
+                write_schedule(tx, &write, row)?;
             }
             let is_removed = |name: &&String| !schedules.rows.contains_key(*name);
             let removed: Vec<String> = before.keys().filter(is_removed).cloned().collect();
@@ -92,4 +96,93 @@ impl Schedules {
         self.rows.extend(row.map(|row| (name.to_owned(), row)));
         answer
     }
+}
+
+/// Reads the columns `{schedule_names}`, which begin at index 0; a text says what is wrong with them.
+pub(crate) fn read_schedule(row: &Row) -> Result<StoredSchedule, String> {
+    let (mut schedule, mut values) = (empty_schedule(), Vec::new());
+    for (at, column) in SCHEDULE_COLUMNS.iter().enumerate() {
+        let name = name(column.name);
+        let read = value(row, at, column).map_err(|error| format!("`{name}`: {error}"))?;
+        let unknown = || row.try_get::<_, &str>(at).unwrap_or_default();
+        let read = read.ok_or_else(|| format!("`{name}` is `{}`", unknown()))?;
+        (column.set)(&mut schedule, read.clone());
+        values.push(read);
+    }
+    let wrong = damage_of(&schedule, &values).next();
+    let wrong = wrong.map(|(column, value)| format!("`{}` is `{}`", name(column), told(value)));
+    wrong.map_or(Ok(()), Err)?;
+    Ok(schedule)
+}
+
+/// Writes a schedule.
+fn write_schedule(tx: &mut Tx<'_>, sql: &str, row: &StoredSchedule) -> Result<(), Error> {
+    let values = SCHEDULE_COLUMNS.each_ref().map(|column| Bound(column.kind, (column.get)(row)));
+    let params = values.each_ref().map(|bound| (bound as &(dyn ToSql + Sync), type_of(bound.0).0));
+    let params: &[(&(dyn ToSql + Sync), Type)] = &params;
+    tx.query_typed(sql, params).map(drop)
+}
+
+/// The statement that fires a tick.
+pub(crate) const FIRE: &str = "select * from {s}.fire(row($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)::{s}.firing)";
+
+/// The statement that reads a schedule by name.
+pub(crate) const SCHEDULE: &str = "select {schedule_names} from {s}.schedules(array[$1])";
+
+/// Fires a tick. A refusal is answered with the schedule as it is.
+pub(crate) fn fire(
+    connection: &mut BlockingConnection,
+    sql: &str,
+    schedule_sql: &str,
+    request: &Fire,
+) -> Result<Fired, Error> {
+    let next_at = if let Next::At(tick) = request.next { Some(At(tick)) } else { None };
+    let tick = request.job.as_ref();
+    let on_busy = match request.on_busy {
+        OnBusy::Skip => "skip",
+        OnBusy::Queue => "queue",
+        OnBusy::Wait => "wait",
+    };
+    let params: Params<'_> = &[
+        (&request.session.as_uuid(), Type::UUID),
+        (&request.schedule, Type::TEXT),
+        (&request.rule, Type::TEXT),
+        (&At(request.seen), Type::TIMESTAMPTZ),
+        (&request.pause.map(|pause| At(pause.since)), Type::TIMESTAMPTZ),
+        (&request.pause.and_then(|pause| pause.until).map(At), Type::TIMESTAMPTZ),
+        (&At(request.cursor), Type::TIMESTAMPTZ),
+        (&request.next.word(), Type::TEXT),
+        (&next_at, Type::TIMESTAMPTZ),
+        (&tick.map(|tick| tick.id.as_uuid()), Type::UUID),
+        (&tick.map(|tick| At(tick.tick)), Type::TIMESTAMPTZ),
+        (&tick.map(|tick| long(tick.missed)), Type::INT8),
+        (&tick.map(|tick| At(tick.run_at)), Type::TIMESTAMPTZ),
+        (&on_busy, Type::TEXT),
+        (&long(request.skips.overlap), Type::INT8),
+        (&long(request.skips.missed), Type::INT8),
+        (&long(request.skips.paused), Type::INT8),
+        (&request.claim.map(i64::from), Type::INT8),
+        (&At(request.not_after), Type::TIMESTAMPTZ),
+    ];
+    let rows = connection.rows(sql, params)?;
+    let Some(row) = rows.first() else { return Ok(Fired::Ended) };
+    Ok(match row.try_get(0)? {
+        "moved" => {
+            let is_claimed = row.try_get::<_, Option<Uuid>>(1)?.is_some();
+            let job = is_claimed.then(|| read_job(row, 1)).transpose()?;
+            Fired::Moved(job.map(Box::new))
+        }
+        "skipped" => Fired::Skipped,
+        "queued" => Fired::Queued,
+        "busy" => Fired::Busy,
+        "too_early" => Fired::TooEarly,
+        "ended" => Fired::Ended,
+        "locked" => Fired::Locked,
+        _ => {
+            let params: Params<'_> = &[(&request.schedule, Type::TEXT)];
+            let row = connection.query_typed_opt(schedule_sql, params)?;
+            let schedule = row.and_then(|row| read_schedule(&row).ok());
+            Fired::Refused(schedule.map(Box::new))
+        }
+    })
 }

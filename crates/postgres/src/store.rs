@@ -17,21 +17,18 @@ use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::blocking_connection::BlockingConnection;
+use crate::builder::{Options, Wakeup};
 use crate::columns;
+use crate::columns::{At, Params, count, small};
 use crate::connect::CLAIMS;
 use crate::connection_thread::{Callers, ConnectionThread, RetryOnDisconnect};
-use crate::filter::Selected;
 use crate::finish::{FINISH, Finisher};
-use crate::fire::{FIRE, SCHEDULE, fire};
-use crate::job::{self, Batch, held};
-use crate::options::{Options, Wakeup};
-use crate::pause::{self, PAUSES};
-use crate::poll::Poller;
-use crate::schedule;
-use crate::schedules::change_locked;
+use crate::job::{
+    Batch, Edit, PAUSES, Selected, commanded, held, pause_command, read_job, read_pause,
+};
+use crate::poll::{Listener, Poller};
+use crate::schedules::{FIRE, SCHEDULE, change_locked, fire, read_schedule};
 use crate::sql::Schema;
-use crate::value::{At, Params, count, small};
-use crate::watch::Listener;
 
 /// A store in PostgreSQL. Clones are the same store.
 ///
@@ -65,7 +62,7 @@ impl Postgres {
         self.shared.options.schema.name()
     }
 
-    pub(crate) fn is_notifying(&self) -> bool {
+    fn is_notifying(&self) -> bool {
         self.shared.options.wakeup == Wakeup::Notify
     }
 
@@ -125,7 +122,7 @@ impl Postgres {
             }
             connection.query_typed_one(&sql, &params)?.try_get(0)
         })?;
-        Ok(job::commanded(&answer))
+        Ok(commanded(&answer))
     }
 }
 
@@ -310,7 +307,7 @@ impl Store for Postgres {
                     ];
                     let rows = tx.query_typed(&jobs, params)?;
                     reaped.jobs =
-                        rows.iter().map(|row| job::read(row, 0)).collect::<Result<_, _>>()?;
+                        rows.iter().map(|row| read_job(row, 0)).collect::<Result<_, _>>()?;
                 }
                 Ok(reaped)
             })
@@ -351,7 +348,7 @@ impl Store for Postgres {
         not_after: StoreTime,
     ) -> Result<CommandOutcome, StoreError> {
         command.check()?;
-        if let Some(done) = pause::command(self.caller(), self.schema_of(), command, not_after) {
+        if let Some(done) = pause_command(self.caller(), self.schema_of(), command, not_after) {
             return done;
         }
         let name = match command {
@@ -359,7 +356,7 @@ impl Store for Postgres {
             Command::Retry { job } => return self.job_command("retry", None, *job, not_after),
             Command::Delete { job } => return self.job_command("remove", None, *job, not_after),
             Command::Edit { job, fence, payload } => {
-                let edit = job::Edit { job: *job, fence: *fence, payload: payload.clone() };
+                let edit = Edit { job: *job, fence: *fence, payload: payload.clone() };
                 return edit.send(self.caller(), self.schema_of(), not_after);
             }
             Command::RunNow { schedule, job } => {
@@ -410,7 +407,7 @@ impl Store for Postgres {
         let template = "select {job_names} from {s}.job($1)";
         self.ask(template, move |client, sql| {
             let row = client.query_typed_opt(sql, &[(&id.as_uuid(), Type::UUID)])?;
-            row.map(|row| job::read(&row, 0)).transpose()
+            row.map(|row| read_job(&row, 0)).transpose()
         })
     }
 
@@ -422,13 +419,13 @@ impl Store for Postgres {
     fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError> {
         let template = "select {schedule_names} from {s}.schedule order by name";
         let rows = self.ask(template, |client, sql| client.query_typed(sql, &[]))?;
-        Ok(rows.iter().filter_map(|row| schedule::read(row).ok()).collect())
+        Ok(rows.iter().filter_map(|row| read_schedule(row).ok()).collect())
     }
 
     fn pauses(&self) -> Result<Vec<JobPause>, StoreError> {
         self.ask(PAUSES, |client, sql| {
             let rows = client.query_typed(sql, &[])?;
-            rows.iter().filter_map(|row| pause::read(row).transpose()).collect()
+            rows.iter().filter_map(|row| read_pause(row).transpose()).collect()
         })
     }
 

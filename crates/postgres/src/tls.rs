@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::address::Authorities;
+use crate::builder::Authorities;
 use crate::error::ConnectError;
 
 /// The encryption of connections. A certificate and its name are always checked.

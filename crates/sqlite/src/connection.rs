@@ -1,4 +1,4 @@
-//! The connections of a process: one that writes, and some that read.
+//! The connections of a process: one that writes, others that read.
 //!
 //! A call becomes one transaction here. It waits for other threads and other processes until its deadline, so that no caller
 //! ever gets the error that the database is locked while there is time. After an error that may have left a connection
@@ -10,14 +10,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use scheduler_store::{Refusal, StoreError, StoreTime, is_dry_run};
+use scheduler_store::{Refusal, StoreError, StoreTime, Watch, is_dry_run};
 
-use crate::clock::{Backoff, Clock, Deadline};
 use crate::error::{OpenError, failed, is_broken, is_busy, newer_schema, unavailable};
+use crate::host::{Backoff, Clock, Deadline, FileId, file_of, sleep};
 use crate::schema::{self, MIGRATIONS, Migrated};
-use crate::tables::Tables;
-use crate::tx::Tx;
-use crate::volume::{self, FileId};
+use crate::tx::{Tables, Tx};
 
 /// The options of a program.
 #[derive(Clone, Debug)]
@@ -74,7 +72,7 @@ impl Shared {
             check_writable(db, &settings)?;
         }
         let boot_id = settings.clock.boot_id();
-        let file = volume::file(&settings.path).map(|(id, _)| (id, settings.clock.since_boot()));
+        let file = file_of(&settings.path).map(|(id, _)| (id, settings.clock.since_boot()));
         Ok(Self {
             file: Mutex::new(file),
             settings,
@@ -126,7 +124,7 @@ impl Shared {
             return Ok(());
         }
         let path = &self.settings.path;
-        if volume::file(path).is_some_and(|(found, _)| found == *id) {
+        if file_of(path).is_some_and(|(found, _)| found == *id) {
             *seen = now;
             return Ok(());
         }
@@ -210,7 +208,7 @@ impl Shared {
     }
 
     /// The number that changes when another connection has written; none if the connection is busy.
-    pub(crate) fn data_version(&self) -> Result<Option<i64>, StoreError> {
+    fn data_version(&self) -> Result<Option<i64>, StoreError> {
         let at_once = Deadline::after(Duration::ZERO);
         let Some(mut turn) = self.take(at_once) else { return Ok(None) };
         let db = match turn.connection(&self.settings, at_once) {
@@ -401,12 +399,51 @@ fn locked() -> StoreError {
     StoreError::NotExecuted(reason.to_owned())
 }
 
+/// The time between two looks at the file: under 1 % of one core. It stays so while nothing happens: a longer wait
+/// would be the latency of the first job after it.
+const INTERVAL: Duration = Duration::from_millis(5);
+
+/// Looks whether another connection has written.
+///
+/// SQLite gives no notice to other processes, but has a number that changes with their writes. The connection that asks is the
+/// one that writes, so that the process's own writes do not count.
+#[derive(Debug)]
+pub(crate) struct FileWatch {
+    shared: Arc<Shared>,
+    seen: Option<i64>,
+}
+
+impl FileWatch {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let seen = shared.data_version().ok().flatten();
+        Self { shared, seen }
+    }
+}
+
+impl Watch for FileWatch {
+    fn wait(&mut self, limit: Duration) -> Result<bool, StoreError> {
+        let deadline = Deadline::after(limit);
+        loop {
+            if let Some(version) = self.shared.data_version()?
+                && self.seen.replace(version) != Some(version)
+            {
+                return Ok(true);
+            }
+            let left = deadline.left();
+            if left.is_zero() {
+                return Ok(false);
+            }
+            sleep(INTERVAL.min(left));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
-    use crate::clock::SystemClock;
+    use crate::host::SystemClock;
 
     #[test]
     fn a_panic_in_a_step_leaves_nothing_behind() {

@@ -1,18 +1,19 @@
 //! Finished jobs: one row for those that one transaction has ended.
 
+use std::cmp::Reverse;
+
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Column, Ended, JOB_COLUMNS, JobFilter, JobId, JobRow as Kept, JobState, Kind, Prune, StoreTime,
+    Column, Ended, JOB_COLUMNS, JobFilter, JobId, JobRow, JobState, Kind, Prune, StoreTime,
     StoredJob, Uuid, Value,
 };
 
-use crate::job_row::JobRow;
-use crate::newest::Newest;
+use crate::rows::SqliteJob;
 use crate::tx::Tx;
 
 impl Tx<'_> {
     /// The job has left the table of unfinished and parked jobs.
-    pub(crate) fn leave(&self, row: JobRow) -> rusqlite::Result<()> {
+    pub(crate) fn leave(&self, row: SqliteJob) -> rusqlite::Result<()> {
         self.execute("DELETE FROM scheduler_job WHERE seq = ?1", params![row.seq])?;
         self.ended.borrow_mut().push(row);
         Ok(())
@@ -24,7 +25,7 @@ impl Tx<'_> {
         if ended.is_empty() { Ok(()) } else { self.insert_done(self.now, &ended) }
     }
 
-    fn insert_done(&self, ended_at: StoreTime, rows: &[JobRow]) -> rusqlite::Result<()> {
+    fn insert_done(&self, ended_at: StoreTime, rows: &[SqliteJob]) -> rusqlite::Result<()> {
         let ids = || rows.iter().map(|row| *row.job.id.as_uuid().as_bytes());
         let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
         self.execute(
@@ -35,12 +36,12 @@ impl Tx<'_> {
     }
 
     /// A job that is done or cancelled, and that people can see.
-    pub(crate) fn find_done(&self, id: JobId) -> rusqlite::Result<Option<JobRow>> {
+    pub(crate) fn find_done(&self, id: JobId) -> rusqlite::Result<Option<SqliteJob>> {
         Ok(self.find_ended(id)?.filter(|row| !row.is_gone))
     }
 
     /// A job that is done or cancelled, also one that is gone.
-    pub(crate) fn find_ended(&self, id: JobId) -> rusqlite::Result<Option<JobRow>> {
+    pub(crate) fn find_ended(&self, id: JobId) -> rusqlite::Result<Option<SqliteJob>> {
         let ended = self.ended.borrow().iter().find(|row| row.job.id == id).cloned();
         match ended {
             Some(row) => Ok(Some(row)),
@@ -51,7 +52,7 @@ impl Tx<'_> {
     }
 
     /// Takes a job that people can see out of the finished ones.
-    pub(crate) fn take_done(&self, id: JobId) -> rusqlite::Result<Option<JobRow>> {
+    pub(crate) fn take_done(&self, id: JobId) -> rusqlite::Result<Option<SqliteJob>> {
         if self.find_done(id)?.is_none() {
             return Ok(None);
         }
@@ -145,7 +146,7 @@ pub(crate) fn page_end(filter: &JobFilter) -> Vec<u8> {
 struct Batch {
     seq: i64,
     ended_at: StoreTime,
-    rows: Vec<JobRow>,
+    rows: Vec<SqliteJob>,
 }
 
 impl Batch {
@@ -158,7 +159,7 @@ impl Batch {
 }
 
 /// Writes jobs one after the other: numbers in as few bytes as they need, and a text that the job before has, too, in one.
-fn encode(rows: &[JobRow]) -> Vec<u8> {
+fn encode(rows: &[SqliteJob]) -> Vec<u8> {
     let mut out = Writer::default();
     for row in rows {
         let blank = row.is_gone.then(|| without_contents(&row.job).into());
@@ -190,12 +191,12 @@ fn encode(rows: &[JobRow]) -> Vec<u8> {
 }
 
 /// The columns that are written, with their places.
-fn columns() -> impl Iterator<Item = (usize, &'static Column<Kept>)> {
+fn columns() -> impl Iterator<Item = (usize, &'static Column<JobRow>)> {
     JOB_COLUMNS.iter().enumerate().filter(|(_, column)| column.ended != Ended::Apart)
 }
 
 /// The bits of a column whose value is one of a few. A state is done or cancelled.
-fn width(column: &Column<Kept>) -> Option<u32> {
+fn width(column: &Column<JobRow>) -> Option<u32> {
     match column.kind {
         Kind::Flag | Kind::Choice(_) | Kind::Words(_) => Some(1),
         Kind::Rank => Some(2),
@@ -212,7 +213,7 @@ fn without_contents(job: &StoredJob) -> StoredJob {
 }
 
 /// Reads what [`encode`] has written, up to the first job that is damaged.
-fn decode(bytes: &[u8], ended_at: StoreTime) -> Vec<JobRow> {
+fn decode(bytes: &[u8], ended_at: StoreTime) -> Vec<SqliteJob> {
     let mut from = Reader { bytes, last: Default::default(), last_time: 0 };
     let mut rows = Vec::new();
     while !from.bytes.is_empty() {
@@ -222,9 +223,9 @@ fn decode(bytes: &[u8], ended_at: StoreTime) -> Vec<JobRow> {
     rows
 }
 
-fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<JobRow> {
+fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<SqliteJob> {
     let id = JobId::from_uuid(Uuid::from_slice(from.take(16)?).ok()?);
-    let mut kept = Kept::from(StoredJob::empty(id));
+    let mut kept = JobRow::from(StoredJob::empty(id));
     let mut flags = from.number()?;
     for (column, width) in columns().filter_map(|(_, column)| Some((column, width(column)?))) {
         let flag = flags & ((1 << width) - 1);
@@ -342,5 +343,117 @@ impl<'a> Reader<'a> {
         }
         self.last_time = self.last_time.checked_add(difference)?;
         Some(Some(self.last_time))
+    }
+}
+
+/// The values of the greatest keys, at most so many. They are sorted now and then, so that the work grows with the number of
+/// values, however few come at a time.
+#[derive(Debug)]
+struct Newest<K, V> {
+    limit: usize,
+    found: Vec<(K, V)>,
+    /// The number at which they are sorted again.
+    room: usize,
+    /// So many have this key or a greater one.
+    least: Option<K>,
+}
+
+impl<K: Ord + Copy, V> Newest<K, V> {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, found: Vec::new(), room: limit, least: None }
+    }
+
+    /// Returns true if neither this key nor a lesser one can be among the greatest.
+    fn is_full_above(&mut self, key: K) -> bool {
+        if self.found.len() >= self.room {
+            self.cut();
+            self.room = self.limit.saturating_add(self.limit / 4 + 1);
+        }
+        self.least.is_some_and(|least| least >= key)
+    }
+
+    pub(crate) fn add(&mut self, key: K, value: V) {
+        if self.least.is_none_or(|least| key > least) {
+            self.found.push((key, value));
+        }
+    }
+
+    /// The values, by key, the greatest first.
+    pub(crate) fn into_values(mut self) -> Vec<V> {
+        self.cut();
+        self.found.into_iter().map(|(_, value)| value).collect()
+    }
+
+    fn cut(&mut self) {
+        self.found.sort_unstable_by_key(|(key, _)| Reverse(*key));
+        self.found.truncate(self.limit);
+        if self.found.len() == self.limit {
+            self.least = self.found.last().map(|(key, _)| *key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::cmp::Ordering;
+
+    use super::Newest;
+
+    thread_local! {
+        static COMPARED: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// A key that counts how often it is compared.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Key(u32);
+
+    impl Ord for Key {
+        fn cmp(&self, other: &Self) -> Ordering {
+            COMPARED.set(COMPARED.get() + 1);
+            self.0.cmp(&other.0)
+        }
+    }
+
+    impl PartialOrd for Key {
+        fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    /// The newest of keys that come one by one. A greater one may always follow.
+    fn newest(limit: usize, keys: impl Iterator<Item = u32>) -> Vec<u32> {
+        let mut newest = Newest::new(limit);
+        for key in keys {
+            assert!(!newest.is_full_above(Key(u32::MAX)));
+            newest.add(Key(key), key);
+        }
+        newest.into_values()
+    }
+
+    #[test]
+    fn the_work_grows_with_the_number_of_keys() {
+        // Each number below 2^15 once, in no order.
+        let mixed = || (0..1 << 15).map(|number: u32| number * 20_077 % (1 << 15));
+        let ordered = || (0..1 << 15).rev();
+        for limit in [1, 50, 1_000, 1 << 15, usize::MAX] {
+            COMPARED.set(0);
+            let count = limit.min(1 << 15) as u32;
+            let greatest: Vec<u32> = ((1 << 15) - count..1 << 15).rev().collect();
+            assert_eq!(newest(limit, ordered()), greatest);
+            assert_eq!(newest(limit, mixed()), greatest);
+            let compared = COMPARED.get() >> 15;
+            assert!(compared < 200, "limit {limit}: {compared} comparisons for each key");
+        }
+    }
+
+    #[test]
+    fn a_key_is_beyond_the_greatest_once_there_are_enough() {
+        let mut newest = Newest::new(2);
+        for (key, is_full) in [(7, false), (5, false), (6, false), (3, true)] {
+            assert_eq!(newest.is_full_above(Key(key)), is_full, "{key}");
+            newest.add(Key(key), key);
+        }
+        assert_eq!(newest.into_values(), [7, 6]);
     }
 }

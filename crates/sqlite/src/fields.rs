@@ -44,7 +44,7 @@ impl<'a> Fields<'a> {
         }))
     }
 
-    pub(crate) fn opt_int(
+    fn opt_int(
         &mut self,
         column: usize,
         range: RangeInclusive<i64>,
@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
         }))
     }
 
-    pub(crate) fn opt_text(&mut self, column: usize) -> rusqlite::Result<Option<String>> {
+    fn opt_text(&mut self, column: usize) -> rusqlite::Result<Option<String>> {
         let value = self.row.get_ref(column)?;
         Ok(match value {
             ValueRef::Null => None,
@@ -147,7 +147,7 @@ impl<'a> Fields<'a> {
 }
 
 /// The value of a column as SQLite keeps it.
-pub(crate) fn bound(kind: Kind, value: Value<'_>) -> ToSqlOutput<'_> {
+fn bound(kind: Kind, value: Value<'_>) -> ToSqlOutput<'_> {
     match value {
         Value::Null => ToSqlOutput::Borrowed(ValueRef::Null),
         Value::Int(number) => match kind {

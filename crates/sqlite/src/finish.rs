@@ -6,7 +6,7 @@ use scheduler_store::{
 };
 
 use crate::fields::sql;
-use crate::job_row::{JobRow, capped};
+use crate::rows::{SqliteJob, capped};
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -88,7 +88,7 @@ impl Tx<'_> {
     }
 
     /// Writes a job whose state may be another one now.
-    pub(crate) fn store(&self, row: JobRow) -> rusqlite::Result<()> {
+    pub(crate) fn store(&self, row: SqliteJob) -> rusqlite::Result<()> {
         match row.job.state {
             JobState::Done | JobState::Cancelled => self.leave(row),
             JobState::Ready | JobState::Running | JobState::Parked => self.update(&row),
@@ -96,7 +96,11 @@ impl Tx<'_> {
     }
 
     /// Deletes a running job, which is the usual end, and returns it.
-    fn take_running(&self, session: SessionId, held: ClaimRef) -> rusqlite::Result<Option<JobRow>> {
+    fn take_running(
+        &self,
+        session: SessionId,
+        held: ClaimRef,
+    ) -> rusqlite::Result<Option<SqliteJob>> {
         self.first(
             sql!(
                 "DELETE FROM scheduler_job WHERE id = ?1 AND state = 'running' AND session = ?2 AND fence = ?3 RETURNING seq, {job}"
@@ -106,7 +110,7 @@ impl Tx<'_> {
                 session.as_uuid().into_bytes(),
                 capped(held.fence.0),
             ],
-            JobRow::read,
+            SqliteJob::read,
         )
     }
 

@@ -29,8 +29,6 @@
 // may have made stale. A damaged row stops nothing.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod claim;
-mod clock;
 mod commands;
 mod connection;
 mod done;
@@ -38,24 +36,16 @@ mod enqueue;
 mod error;
 mod fields;
 mod finish;
-mod fire;
-mod in_transaction;
-mod job_row;
-mod job_table;
-mod newest;
-mod pause;
+mod host;
 mod poll;
 mod read;
-mod schedule_row;
+mod rows;
 mod schema;
 mod sessions;
 mod store;
-mod tables;
 mod tx;
-mod volume;
-mod watch;
 
-pub use clock::Clock;
 pub use error::OpenError;
+pub use host::Clock;
 pub use rusqlite;
 pub use store::{Builder, Sqlite, Synchronous};

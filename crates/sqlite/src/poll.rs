@@ -1,15 +1,21 @@
 //! Polls: repairs, claims, and what is due.
+//!
+//! A *line* is the ready jobs of one task, queue, priority and kind: a range of one index, in the order in which they are claimed.
+//! No more is read of a line than may be claimed of it. Jobs of unknown tasks are never read, of a line with payloads of an unknown
+//! version no more than the first (R24), and jobs that are due later are behind the end of their line.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rusqlite::params;
-use scheduler_store::{DueSchedule, JobState, Poll, Polled, StoreTime, UnreadableRow};
+use rusqlite::{Row, params};
+use scheduler_store::{
+    CLAIM_BYTES_MAX, DueSchedule, JobState, LineKind, PauseScope, Poll, Polled, SessionId,
+    StoreTime, StoredJob, UnreadableRow,
+};
 
 use crate::connection::Shared;
 use crate::fields::sql;
-use crate::job_row::JobRow;
-use crate::schedule_row;
+use crate::rows::{SqliteJob, capped, read_schedule};
 use crate::schema::damaged;
 use crate::sessions::held_at;
 use crate::tx::Tx;
@@ -65,7 +71,7 @@ impl Tx<'_> {
                 "SELECT {schedule} FROM scheduler_schedule INDEXED BY scheduler_schedule_due WHERE task = ?1 AND decide_at <= ?2"
             ),
             params![task, self.now.as_micros()],
-            |row| Ok((row.get::<_, String>(0)?, schedule_row::read(row)?)),
+            |row| Ok((row.get::<_, String>(0)?, read_schedule(row)?)),
         )?;
         for (name, schedule) in rows {
             match schedule {
@@ -100,7 +106,7 @@ impl Tx<'_> {
                 " LIMIT 16"
             ),
             [],
-            JobRow::read,
+            SqliteJob::read,
         )?;
         for row in rows {
             damaged.push(self.park(row)?);
@@ -109,7 +115,7 @@ impl Tx<'_> {
     }
 
     /// Puts a damaged row right; one that waits, or whose state is unknown, is parked. Its payload stays as it is.
-    pub(crate) fn park(&self, mut row: JobRow) -> rusqlite::Result<UnreadableRow> {
+    fn park(&self, mut row: SqliteJob) -> rusqlite::Result<UnreadableRow> {
         let reason = row.damage().unwrap_or_default();
         let job = &mut row.job;
         let is_parked = matches!(job.state, JobState::Ready | JobState::Parked);
@@ -126,5 +132,215 @@ impl Tx<'_> {
             row: format!("job {}", row.job.id),
             reason: format!("{reason}; {done}"),
         })
+    }
+}
+
+/// The bits of the column `kind`.
+const AT_MOST_ONCE: i64 = 1;
+const QUARANTINED: i64 = 2;
+const LONG: i64 = 4;
+/// The number of those bits. The version of the payload stands above them.
+const VERSION_SHIFT: u32 = 3;
+
+/// The jobs of one task, queue, priority and kind.
+#[derive(Debug)]
+struct Line {
+    task: String,
+    queue: String,
+    /// The rank of the priority: 0 for the highest.
+    band: i64,
+    kind: i64,
+}
+
+impl Line {
+    /// Returns true if the process of a poll knows the payloads of its jobs (R24).
+    fn is_known(&self, request: &Poll) -> bool {
+        let version = u32::try_from(self.kind >> VERSION_SHIFT);
+        version.is_ok_and(|version| request.knows(&self.task, version))
+    }
+
+    /// Returns true if its jobs are paused together with others.
+    fn is_in(&self, scope: &PauseScope) -> bool {
+        scope.has(&self.task, &self.queue)
+    }
+}
+
+/// Queue, band and kind of a line.
+type Place = (String, i64, i64);
+
+/// The first line of a task from a place on. It is `>=` and not `>`: SQLite looks for the first row that is not smaller in both
+/// cases, and with `>` would walk over all rows of the line that was named.
+const NEXT: &str = "SELECT queue, band, kind FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+                    AND task = ?1 AND (queue, band, kind) >= (?2, ?3, ?4) ORDER BY queue, band, kind LIMIT 1";
+
+/// The same in one queue.
+const NEXT_OF_QUEUE: &str = "SELECT queue, band, kind FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+     AND task = ?1 AND queue = ?2 AND (band, kind) >= (?3, ?4) ORDER BY band, kind LIMIT 1";
+
+const FIRST_LATER: &str = "SELECT run_at FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
+     AND task = ?1 AND queue = ?2 AND band = ?3 AND kind = ?4 AND run_at > ?5 ORDER BY run_at LIMIT 1";
+
+/// The statement that reads the first jobs of a line.
+fn due_sql() -> &'static str {
+    sql!(
+        "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
+     AND band = ?3 AND kind = ?4 AND run_at <= ?5 ORDER BY run_at, id LIMIT ?6"
+    )
+}
+
+impl Tx<'_> {
+    /// The lines that have jobs, of the tasks, versions and queues of a poll: a step from line to line in the index.
+    fn lines(&self, request: &Poll) -> rusqlite::Result<Vec<Line>> {
+        let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
+        let mut lines = Vec::new();
+        for task in tasks {
+            match &request.queues {
+                None => self.add_all(task, &mut lines)?,
+                Some(queues) => {
+                    for queue in queues.iter().collect::<BTreeSet<_>>() {
+                        self.add_of_queue(task, queue, &mut lines)?;
+                    }
+                }
+            }
+        }
+        lines.retain(|line| line.is_known(request));
+        Ok(lines)
+    }
+
+    fn add_all(&self, task: &str, lines: &mut Vec<Line>) -> rusqlite::Result<()> {
+        let (mut queue, mut from) = (String::new(), (i64::MIN, 0));
+        while let Some(place) = self.first(NEXT, params![task, queue, from.0, from.1], place_at)? {
+            let (task, (band, kind)) = (task.to_owned(), (place.1, place.2));
+            lines.push(Line { task, queue: place.0.clone(), band, kind });
+            (queue, from) = (place.0, (band, kind + 1));
+        }
+        Ok(())
+    }
+
+    fn add_of_queue(&self, task: &str, queue: &str, lines: &mut Vec<Line>) -> rusqlite::Result<()> {
+        let mut from = (i64::MIN, 0);
+        while let Some((_, band, kind)) =
+            self.first(NEXT_OF_QUEUE, params![task, queue, from.0, from.1], place_at)?
+        {
+            lines.push(Line { task: task.to_owned(), queue: queue.to_owned(), band, kind });
+            from = (band, kind + 1);
+        }
+        Ok(())
+    }
+
+    /// The due time of the earliest job that is not due yet.
+    fn next_job(&self, lines: &[Line]) -> rusqlite::Result<Option<StoreTime>> {
+        let mut next = None;
+        for line in lines {
+            let first = self.first(
+                FIRST_LATER,
+                params![line.task, line.queue, line.band, line.kind, self.now.as_micros()],
+                |row| Ok(StoreTime::from_micros(row.get(0)?)),
+            )?;
+            next = [next, first].into_iter().flatten().min();
+        }
+        Ok(next)
+    }
+
+    /// Claims jobs of these lines. Damaged ones are parked.
+    fn claim_of(
+        &self,
+        lines: &[Line],
+        request: &Poll,
+        damaged: &mut Vec<UnreadableRow>,
+    ) -> rusqlite::Result<Vec<StoredJob>> {
+        let mut due = Vec::new();
+        for line in lines {
+            self.read_due(line, request, &mut due)?;
+        }
+        let (good, bad): (Vec<_>, Vec<_>) = due.into_iter().partition(|row| row.damage().is_none());
+        for row in bad {
+            damaged.push(self.park(row)?);
+        }
+        let chosen = request.choose(good, |row: &SqliteJob| &row.job);
+        chosen.into_iter().map(|row| self.claim(row, request.session)).collect()
+    }
+
+    /// Reads of a line what may be claimed of it.
+    fn read_due(
+        &self,
+        line: &Line,
+        request: &Poll,
+        due: &mut Vec<SqliteJob>,
+    ) -> rusqlite::Result<()> {
+        let is = |bit| line.kind & bit != 0;
+        let kind = LineKind {
+            is_abandon: is(AT_MOST_ONCE),
+            is_quarantined: is(QUARANTINED),
+            is_long: is(LONG),
+        };
+        let limit = request.line_limit(&line.task, kind);
+        let now = self.now.as_micros();
+        let mut statement = self.statement(due_sql())?;
+        let mut rows =
+            statement.query(params![line.task, line.queue, line.band, line.kind, now, limit])?;
+        let mut bytes = 0;
+        // The first job that goes beyond is read, too, and left by the choice.
+        while bytes <= CLAIM_BYTES_MAX
+            && let Some(row) = rows.next()?
+        {
+            let row = SqliteJob::read(row)?;
+            bytes += row.job.payload.bytes.len();
+            due.push(row);
+        }
+        Ok(())
+    }
+
+    /// Gives a job to a session. It is ready: no other connection writes during this transaction.
+    pub(crate) fn claim(&self, row: SqliteJob, session: SessionId) -> rusqlite::Result<StoredJob> {
+        let (seq, key_until, mut job) = (row.seq, row.key_until, row.kept.job);
+        job.claim(session, self.next_fence(), key_until, self.now);
+        self.execute(
+            "UPDATE scheduler_job SET state = 'running', session = ?2, fence = ?3, attempt = ?4, started_at = ?5, \
+             key = ?6 WHERE seq = ?1",
+            params![
+                seq,
+                session.as_uuid().into_bytes(),
+                capped(job.fence.0),
+                job.attempt,
+                self.now.as_micros(),
+                job.key,
+            ],
+        )?;
+        Ok(job)
+    }
+}
+
+fn place_at(row: &Row<'_>) -> rusqlite::Result<Place> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{self, MIGRATIONS};
+    use crate::tx::Tables;
+
+    /// By these plans, jobs of other tasks and jobs that are due later cost nothing.
+    #[test]
+    fn each_statement_is_a_range_of_one_index() {
+        let db = rusqlite::Connection::open_in_memory().unwrap();
+        assert!(schema::migrate(&db, &Tables::DEFAULT, MIGRATIONS).is_ok());
+        let line = "task=? AND queue=? AND band=? AND kind=?";
+        for (sql, range) in [
+            (NEXT, "task=? AND (queue,band,kind)>(?,?,?)".to_owned()),
+            (NEXT_OF_QUEUE, "task=? AND queue=? AND (band,kind)>(?,?)".to_owned()),
+            (FIRST_LATER, format!("{line} AND run_at>?")),
+            (due_sql(), format!("{line} AND run_at<?")),
+        ] {
+            let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            for number in 1..=plan.parameter_count() {
+                plan.raw_bind_parameter(number, 1).unwrap();
+            }
+            let mut rows = plan.raw_query();
+            let text: String = rows.next().unwrap().expect("a plan").get(3).unwrap();
+            assert!(text.ends_with(&format!("INDEX scheduler_job_ready ({range})")), "{text}");
+            assert!(rows.next().unwrap().is_none(), "a second step: {sql}");
+        }
     }
 }

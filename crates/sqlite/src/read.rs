@@ -8,8 +8,7 @@ use scheduler_store::{JobFilter, JobId, JobState, QueueDepth, StoredJob, StoredS
 
 use crate::done::page_end;
 use crate::fields::sql;
-use crate::job_row::JobRow;
-use crate::schedule_row;
+use crate::rows::{SqliteJob, read_schedule};
 use crate::schema::damaged;
 use crate::tx::Tx;
 
@@ -31,7 +30,7 @@ macro_rules! selected {
 impl Tx<'_> {
     pub(crate) fn job(&self, id: JobId) -> rusqlite::Result<Option<StoredJob>> {
         let sql = sql!("SELECT seq, {job} FROM scheduler_job WHERE id = ?1");
-        match self.first(sql, params![id.as_uuid().into_bytes()], JobRow::read_job)? {
+        match self.first(sql, params![id.as_uuid().into_bytes()], SqliteJob::read_job)? {
             Some(job) => Ok(Some(job)),
             None => Ok(self.find_done(id)?.map(|row| row.kept.job)),
         }
@@ -76,7 +75,7 @@ impl Tx<'_> {
         let mut jobs = Vec::new();
         for sql in lists {
             let selected = params![end, task, queue, key, schedule, limit];
-            jobs.extend(self.all(sql, selected, JobRow::read_job)?);
+            jobs.extend(self.all(sql, selected, SqliteJob::read_job)?);
         }
         Ok(jobs)
     }
@@ -134,7 +133,7 @@ impl Tx<'_> {
     /// Damaged rows are left out; a poll reports them.
     pub(crate) fn schedules(&self) -> rusqlite::Result<Vec<StoredSchedule>> {
         let sql = sql!("SELECT {schedule} FROM scheduler_schedule ORDER BY name");
-        let rows = self.all(sql, [], schedule_row::read)?;
+        let rows = self.all(sql, [], read_schedule)?;
         Ok(rows.into_iter().filter_map(Result::ok).collect())
     }
 

@@ -7,7 +7,7 @@
 use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::error::{OpenError, newer_schema};
-use crate::tables::Tables;
+use crate::tx::Tables;
 
 /// A row that cannot be right, in what SQLite can tell. The same text is the condition of an index, so that looking for such
 /// rows costs nothing.

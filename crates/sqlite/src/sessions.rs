@@ -8,7 +8,7 @@ use scheduler_store::{
 };
 
 use crate::fields::{Fields, sql};
-use crate::job_row::{JobRow, id_at};
+use crate::rows::{SqliteJob, id_at};
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -154,7 +154,7 @@ impl Tx<'_> {
                  (SELECT 1 FROM scheduler_session WHERE scheduler_session.id = scheduler_job.session) ORDER BY id"
             ),
             [],
-            JobRow::read,
+            SqliteJob::read,
         )?;
         let count = reap_count(orphans.iter().map(|row| row.job.payload.bytes.len()));
         for mut row in orphans.into_iter().take(count) {

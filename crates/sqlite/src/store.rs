@@ -12,13 +12,11 @@ use scheduler_store::{
     statement_json,
 };
 
-use crate::clock::{Clock, SystemClock};
-use crate::connection::{Settings, Shared};
+use crate::connection::{FileWatch, Settings, Shared};
 use crate::error::{OpenError, check_version};
+use crate::host::{Clock, SystemClock, file_of, network_of};
 use crate::schema::{self, MIGRATIONS};
-use crate::tables::Tables;
-use crate::volume;
-use crate::watch::FileWatch;
+use crate::tx::Tables;
 
 /// The longest wait for the lock of the file, of a request that does not expire.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -161,11 +159,11 @@ impl Builder {
         {
             return Err(OpenError::InMemory);
         }
-        let network = volume::network(&self.path).filter(|_| !self.is_any_file_system);
+        let network = network_of(&self.path).filter(|_| !self.is_any_file_system);
         if let Some(system) = network {
             return Err(OpenError::Network(self.path, system));
         }
-        let is_linked = volume::file(&self.path).is_some_and(|(_, names)| names > 1);
+        let is_linked = file_of(&self.path).is_some_and(|(_, names)| names > 1);
         if is_linked && !self.is_any_file_system {
             return Err(OpenError::Linked(self.path));
         }

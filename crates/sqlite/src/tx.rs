@@ -1,4 +1,4 @@
-//! A transaction: the connection, its instant, and its fences.
+//! A transaction: its connection, its instant, the names of its tables.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -7,10 +7,9 @@ use std::time::Duration;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Params, Row, params};
 use scheduler_store::{Fence, Refusal, StoreTime, micros};
 
-use crate::error::newer_schema;
-use crate::job_row::JobRow;
+use crate::error::{OpenError, newer_schema};
+use crate::rows::SqliteJob;
 use crate::schema::{self, MIGRATIONS};
-use crate::tables::Tables;
 
 /// One transaction at one instant. The methods of the contract are in the files beside this one.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub(crate) struct Tx<'a> {
     fence_before: i64,
     fence: Cell<i64>,
     /// Jobs that ended in this transaction, and are not in the table of finished jobs yet.
-    pub(crate) ended: RefCell<Vec<JobRow>>,
+    pub(crate) ended: RefCell<Vec<SqliteJob>>,
 }
 
 impl<'a> Tx<'a> {
@@ -105,4 +104,42 @@ impl<'a> Tx<'a> {
     ) -> rusqlite::Result<Vec<R>> {
         self.statement(sql)?.query_map(params, read)?.collect()
     }
+}
+
+/// The prefix of all names, unless the program chooses another.
+const PREFIX: &str = "scheduler_";
+
+const PREFIX_MAX: usize = 32;
+
+/// The prefix of the names of tables and indexes.
+#[derive(Clone, Debug)]
+pub(crate) struct Tables {
+    prefix: Cow<'static, str>,
+}
+
+impl Tables {
+    pub(crate) const DEFAULT: Self = Self { prefix: Cow::Borrowed(PREFIX) };
+
+    /// Checks the prefix: ASCII letters, digits and underscores, not a digit first, and nothing that SQLite keeps for itself.
+    pub(crate) fn new(prefix: &str) -> Result<Self, OpenError> {
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let is_identifier = prefix.bytes().all(is_word)
+            && prefix.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        if !is_identifier || prefix.len() > PREFIX_MAX || is_reserved(prefix) {
+            return Err(OpenError::Prefix(prefix.to_owned()));
+        }
+        Ok(Self { prefix: Cow::Owned(prefix.to_owned()) })
+    }
+
+    /// A statement with the names of these tables.
+    pub(crate) fn sql<'a>(&self, statement: &'a str) -> Cow<'a, str> {
+        match &*self.prefix == PREFIX {
+            true => Cow::Borrowed(statement),
+            false => Cow::Owned(statement.replace(PREFIX, &self.prefix)),
+        }
+    }
+}
+
+fn is_reserved(prefix: &str) -> bool {
+    prefix.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"))
 }
