@@ -37,8 +37,8 @@ fn columns_of_a_job_are_listed_in_few_places() {
         "crates/postgres/src/sql/0001/6_enqueue.sql",
         "crates/postgres/src/sql/0001/8_views.sql",
         "crates/sqlite/src/schema.rs",
+        "crates/store/src/column.rs",
         "crates/store/src/job.rs",
-        "crates/store/src/job_columns.rs",
     ];
     assert_eq!(places_of(&OF_A_JOB), expected, "make it from `JOB_COLUMNS` or `NEW_JOB_COLUMNS`");
 }

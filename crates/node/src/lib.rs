@@ -35,23 +35,17 @@
 //! from a copy, and the tests in `tests/simulation` see the fault.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod backoff;
 mod claims;
-mod clock;
 mod config;
 mod effect;
 mod firing;
 mod node;
-mod peers;
-mod request;
+mod observed;
 mod rng;
-mod rule;
 
-pub use config::{Config, TaskConfig};
-pub use effect::{Effect, Input, LostReason, NodeEvent};
+pub use config::{Config, LATE, Misfire, Policy, Rules, TaskConfig};
+pub use effect::{Answer, Channel, Effect, Input, LostReason, NodeEvent, Request, RequestId};
 pub use firing::COUNTED_MAX;
 pub use node::Node;
-pub use request::{Answer, Channel, Request, RequestId};
 pub use rng::Rng;
-pub use rule::{LATE, Misfire, Policy, Rules};
 pub use scheduler_expr::Tick;

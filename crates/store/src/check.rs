@@ -1,12 +1,10 @@
-//! Checks that every store can keep a request, before anything is sent.
+//! The names, texts and payloads that every store can keep.
 
-use crate::column::Value;
+use crate::column::{NEW_JOB_COLUMNS, Value};
 use crate::command::Command;
 use crate::error::Refusal;
 use crate::job::NewJob;
-use crate::job_columns::NEW_JOB_COLUMNS;
 use crate::schedule::ScheduleSpec;
-use crate::text::TEXT_MAX;
 
 /// The greatest length of the name of a task, a queue or a schedule, and of a key, in bytes.
 pub const NAME_MAX: usize = 250;
@@ -96,4 +94,50 @@ fn payload(bytes: &[u8]) -> Result<(), Refusal> {
 
 fn unstorable(field: &'static str, reason: &str) -> Refusal {
     Refusal::Unstorable { field, reason: reason.to_owned() }
+}
+
+/// The greatest length of the text of an error or a reason, in bytes; longer ones are cut.
+pub const TEXT_MAX: usize = 16 << 10;
+
+/// An identifier that is made of a name: lower-case letters, digits and underscores.
+#[must_use]
+pub fn identifier(name: &str) -> String {
+    let plain = |letter: char| match letter.to_ascii_lowercase() {
+        letter if letter.is_ascii_alphanumeric() => letter,
+        _ => '_',
+    };
+    let text: String = name.chars().map(plain).take(40).collect();
+    match text.starts_with(|first: char| first.is_ascii_lowercase()) {
+        true => text,
+        false => format!("app_{text}"),
+    }
+}
+
+/// A text for people as every store can keep it: cut to [`TEXT_MAX`], with NUL replaced.
+#[must_use]
+pub fn storable(text: &str) -> String {
+    let mut end = text.len().min(TEXT_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].replace('\0', "\u{FFFD}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::identifier;
+
+    #[test]
+    fn every_name_makes_an_identifier() {
+        for (name, wanted) in [
+            ("shop", "shop"),
+            ("Shop-Worker 2", "shop_worker_2"),
+            ("2nd", "app_2nd"),
+            ("", "app_"),
+            ("über", "app__ber"),
+        ] {
+            assert_eq!(identifier(name), wanted);
+        }
+        assert_eq!(identifier(&"a".repeat(300)).len(), 40);
+    }
 }

@@ -4,16 +4,16 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::attempt::{ATTEMPTS_MAX, AttemptOutcome, JobAttempt, short};
+use crate::check::storable;
 use crate::command::CommandOutcome;
-use crate::id::{Fence, SessionId};
-use crate::job::{JobState, KeyUntil, OnLost, Payload, StoredJob};
+use crate::id::{Fence, SessionId, StoreTime};
+use crate::job::{
+    ATTEMPTS_MAX, AttemptOutcome, JobAttempt, JobState, KeyUntil, OnLost, Payload, StoredJob, short,
+};
 use crate::request::{
     CLAIM_BYTES_MAX, End, Open, OtherApplication, Poll, Prune, QueueDepth, Reap, VersionDepth,
     reap_wait,
 };
-use crate::text::storable;
-use crate::time::StoreTime;
 
 impl Open {
     /// The first of the other processes with tasks, if all of those are of other applications and have no task in common with

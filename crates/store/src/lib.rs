@@ -28,47 +28,39 @@
 //! away brings the fault back.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod attempt;
-mod change;
 mod check;
 mod column;
 mod command;
 mod decide;
-mod decode_error;
 mod error;
 mod id;
 mod job;
-mod job_columns;
 mod known;
 mod model;
-mod pause;
 mod request;
 mod schedule;
 mod schedule_columns;
-mod statement;
 mod store;
-mod text;
-mod time;
 
-pub use attempt::{
-    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, JobAttempt, attempts_of_text, attempts_to_text,
+pub use check::{NAME_MAX, PAYLOAD_MAX, TEXT_MAX, check_name, identifier, storable};
+pub use column::{
+    Column, Ended, JOB_COLUMNS, JOB_COLUMNS_SHOWN, JobRow, Kind, NEW_JOB_COLUMNS, NewColumn, Value,
+    statement_json,
 };
-pub use change::FireStep;
-pub use check::{NAME_MAX, PAYLOAD_MAX, check_name};
-pub use column::{Column, Ended, Kind, Value};
-pub use command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobAction};
+pub use command::{
+    BulkOutcome, Command, CommandAll, CommandOutcome, JobAction, JobPause, Pause, PauseScope,
+    PauseSpan,
+};
 pub use decide::{EndedNodes, LineKind};
-pub use decode_error::DecodeError;
-pub use error::{Refusal, StoreError};
-pub use id::{Fence, JobId, SessionId};
+pub use error::{DecodeError, Refusal, StoreError};
+pub use id::{Fence, JobId, SessionId, StoreTime, micros};
 pub use job::{
-    ClaimRef, DEFAULT_QUEUE, Enqueued, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin,
-    Payload, Priority, StoredJob, When,
+    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, ClaimRef, DEFAULT_QUEUE, Enqueued, JobAttempt,
+    JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin, Payload, Priority, StoredJob,
+    When, attempts_of_text, attempts_to_text,
 };
-pub use job_columns::{JOB_COLUMNS, JOB_COLUMNS_SHOWN, JobRow, NEW_JOB_COLUMNS, NewColumn};
 pub use known::Known;
 pub use model::{Model, State};
-pub use pause::{JobPause, Pause, PauseScope, PauseSpan};
 pub use request::{
     CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
     Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
@@ -76,12 +68,9 @@ pub use request::{
     SessionTask, TaskRoom, UnreadableRow, VersionDepth, reap_count, reap_wait,
 };
 pub use schedule::{
-    FINISHED_SCHEDULE_RETENTION, Next, Overlap, Rule, ScheduleSpec, Skips, StoredSchedule, TickJob,
-    Timing,
+    FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Rule, ScheduleSpec, Skips,
+    StoredSchedule, TickJob, Timing,
 };
 pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
-pub use statement::statement_json;
 pub use store::{Store, Watch, is_dry_run};
-pub use text::{TEXT_MAX, identifier, storable};
-pub use time::{StoreTime, micros};
 pub use uuid::Uuid;

@@ -8,11 +8,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::id::{JobId, SessionId};
+use crate::command::{Pause, PauseScope, PauseSpan};
+use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, NewJob, StoredJob};
-use crate::pause::{Pause, PauseScope, PauseSpan};
 use crate::schedule::{Next, ScheduleSpec, Skips, StoredSchedule, TickJob};
-use crate::time::StoreTime;
 
 /// Opens a session.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::column::{Column, Field, Kind, Value, column, text};
-use crate::id::JobId;
+use crate::command::Pause;
+use crate::id::{JobId, StoreTime, micros};
 use crate::job::{OnLost, Priority};
-use crate::pause::Pause;
 use crate::schedule::{Next, Overlap, Rule, ScheduleSpec, StoredSchedule, TickJob, Timing};
-use crate::time::{StoreTime, micros};
 
 type Row = StoredSchedule;
 

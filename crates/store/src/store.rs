@@ -4,17 +4,15 @@ use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
-use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome};
+use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobPause};
 use crate::error::{Refusal, StoreError};
-use crate::id::{JobId, SessionId};
+use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, Enqueued, NewJob, StoredJob};
-use crate::pause::JobPause;
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
     QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
 };
 use crate::schedule::StoredSchedule;
-use crate::time::StoreTime;
 
 /// Where durable jobs, schedules and sessions are kept, for all processes that use it.
 ///

@@ -1,4 +1,4 @@
-//! The tables of `docs/policies.md`, with a tick each second.
+//! The tables of `docs/policies.md`, and the ticks of rules.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use scheduler_store::{
     Skips, StoreTime, StoredSchedule, Timing,
 };
 
-use super::{Plan, plan};
-use crate::rule::{Misfire, Policy, Rules};
+use super::{COUNTED_MAX, Plan, Sequence, plan};
+use crate::config::{Misfire, Policy, Rules};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -177,4 +177,59 @@ fn an_unknown_next_tick_is_computed() {
     let plans = plans(row, None, Misfire::RunOnce, 0.5);
     assert_eq!((plans[0].cursor, plans[0].next), (at(0.0), Next::At(at(1.0))));
     assert_eq!(plans[0].tick, None);
+}
+
+#[derive(Debug)]
+struct Bursts;
+
+/// Each microsecond from 0 to 9 of each thousand.
+impl Rules for Bursts {
+    fn check(&self, _: &StoredSchedule) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn next_after(&self, _: &str, after: StoreTime) -> Next {
+        let next = after.as_micros() + 1;
+        let within = next.rem_euclid(1_000);
+        Next::At(StoreTime::from_micros(match within {
+            0..10 => next,
+            _ => next - within + 1_000,
+        }))
+    }
+
+    fn policy(&self, _: &StoredSchedule) -> Policy {
+        Policy::default()
+    }
+}
+
+#[test]
+fn last_and_count_agree_with_a_walk() {
+    let at = StoreTime::from_micros;
+    let bursts = Sequence::Computed { text: "", rules: &Bursts };
+    let rate = |until| Sequence::Rate { anchor: 40, period: 7, until };
+    for sequence in [bursts, rate(StoreTime::MAX), rate(at(1_001)), rate(at(0))] {
+        for (from, until) in
+            (0..60).flat_map(|from| (0..4_000).step_by(37).map(move |until| (from * 31, until)))
+        {
+            let mut walk = Vec::new();
+            let mut tick = at(from);
+            while let Some(next) = sequence.first_after(tick).filter(|next| *next <= at(until)) {
+                walk.push(next);
+                tick = next;
+            }
+            let found = sequence.last_in(at(from), at(until));
+            assert_eq!(found, walk.last().copied(), "({from}, {until}]");
+            assert_eq!(sequence.count_in(at(from), at(until)), walk.len() as u64);
+        }
+    }
+}
+
+#[test]
+fn a_year_of_ticks_takes_no_walk() {
+    let year = StoreTime::from_micros(365 * 86_400 * 1_000_000);
+    let rate = Sequence::Rate { anchor: 0, period: 1_000, until: StoreTime::MAX };
+    assert_eq!(rate.count_in(StoreTime::from_micros(0), year), 365 * 86_400 * 1_000);
+    let bursts = Sequence::Computed { text: "", rules: &Bursts };
+    assert_eq!(bursts.count_in(StoreTime::from_micros(0), year), COUNTED_MAX + 1);
+    assert_eq!(bursts.last_in(StoreTime::from_micros(0), year), Some(year));
 }

@@ -10,10 +10,9 @@ use scheduler_store::{
 };
 
 use super::ended::LOCKED;
-use super::state::{InFlight, Node, Phase};
+use super::{InFlight, Node, Phase};
 use crate::claims::Claim;
-use crate::effect::{Effect, LostReason, NodeEvent};
-use crate::request::{Answer, Request, RequestId};
+use crate::effect::{Answer, Effect, LostReason, NodeEvent, Request, RequestId};
 
 /// The time between two events about an error that comes again and again.
 const TOLD_EVERY: Duration = Duration::from_secs(60);

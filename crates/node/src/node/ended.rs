@@ -9,10 +9,10 @@ use scheduler_store::{
     ClaimRef, End, Finish, Finished, JobState, OnLost, Origin, ScheduleSpec, SessionId, StoredJob,
 };
 
-use super::state::{FINISHES_MAX, Node};
+use super::{FINISHES_MAX, Node};
 use crate::claims::Claim;
-use crate::clock::with_drift_margin;
 use crate::effect::{Effect, NodeEvent};
+use crate::observed::with_drift_margin;
 
 /// After that time a request is sent again that met a lock of another transaction.
 pub(super) const LOCKED: Duration = Duration::from_millis(250);
@@ -28,8 +28,7 @@ impl Node {
         now: Tick,
         effects: &mut Vec<Effect>,
     ) {
-        let is_working =
-            self.session() == Some(session) && self.phase == super::state::Phase::Working;
+        let is_working = self.session() == Some(session) && self.phase == super::Phase::Working;
         let config = Arc::clone(&self.config);
         let task = config.task(&job.task).filter(|task| self.claims.within_limit(task) > 0);
         let Some(task) = task.filter(|_| is_working) else {

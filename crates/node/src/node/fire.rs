@@ -10,11 +10,10 @@ use scheduler_store::{
     StoredSchedule, TickJob, Timing,
 };
 
+use super::Node;
 use super::ended::LOCKED;
-use super::state::Node;
-use crate::effect::{Effect, NodeEvent};
+use crate::effect::{Effect, NodeEvent, Request};
 use crate::firing::{Plan, plan};
-use crate::request::Request;
 
 /// The most ticks of one request; the others wait for the next one.
 const FIRES_MAX: usize = 100;

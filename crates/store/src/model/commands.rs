@@ -1,12 +1,11 @@
 //! Commands of people and of the program.
 
-use super::state::State;
-use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome};
-use crate::id::JobId;
-use crate::job::{JobState, StoredJob};
-use crate::pause::{Pause, PauseScope};
-use crate::schedule::{StoredSchedule, TickJob};
-use crate::time::StoreTime;
+use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome, Pause, PauseScope};
+use crate::id::{JobId, StoreTime};
+use crate::job::{Enqueued, JobState, NewJob, OnConflict, StoredJob, When};
+use crate::model::State;
+use crate::request::{Fire, Fired};
+use crate::schedule::{FireStep, StoredSchedule, TickJob};
 
 impl State {
     pub(super) fn command(&mut self, command: &Command, now: StoreTime) -> CommandOutcome {
@@ -132,5 +131,66 @@ impl State {
             self.after_job(&origin.schedule, now);
         }
         CommandOutcome::Done
+    }
+}
+
+impl State {
+    pub(super) fn enqueue(&mut self, new: &NewJob, now: StoreTime) -> Enqueued {
+        if self.jobs.contains_key(&new.id) {
+            return Enqueued::Accepted(new.id);
+        }
+        let run_at = match new.when {
+            When::Now => now,
+            When::After(wait) => now.after(wait),
+            When::At(at) => at,
+        };
+        let Some(key) = &new.key else {
+            self.insert(new, run_at, now);
+            return Enqueued::Accepted(new.id);
+        };
+        let Some(other) = self.with_key(&new.task, &key.text, now) else {
+            self.insert(new, run_at, now);
+            return Enqueued::Accepted(new.id);
+        };
+        // Its own key may outlive a job that was sent before.
+        if other == new.id {
+            return Enqueued::Accepted(new.id);
+        }
+        let row = self.jobs.get_mut(&other).filter(|row| row.job.state == JobState::Ready);
+        match row {
+            Some(row) if key.on_conflict == OnConflict::Replace => {
+                row.replace(new, run_at);
+                Enqueued::Replaced(other)
+            }
+            _ => Enqueued::Kept(other),
+        }
+    }
+}
+
+impl State {
+    pub(super) fn fire(&mut self, request: &Fire, now: StoreTime) -> Fired {
+        if !self.is_alive(request.session, now) {
+            return Fired::Ended;
+        }
+        let is_busy = self.busy(&request.schedule).is_some();
+        let Some(schedule) = self.schedules.get_mut(&request.schedule) else {
+            return Fired::Refused(None);
+        };
+        let tick = match schedule.fire(request, now, is_busy) {
+            FireStep::Answer(fired) => return fired,
+            FireStep::Insert(tick) => tick,
+        };
+        let (definition, is_exclusive) = (schedule.definition.clone(), schedule.is_exclusive());
+        if !self.insert_of(&definition, is_exclusive, &tick, false, now) {
+            return Fired::Moved(None);
+        }
+        if let Some(schedule) = self.schedules.get_mut(&request.schedule) {
+            schedule.has_fired(tick.tick);
+        }
+        let is_paused = self.jobs.get(&tick.id).is_some_and(|row| self.is_paused(&row.job, now));
+        let is_known = request.claim.is_some_and(|known| definition.payload.version <= known);
+        let is_claimed = is_known && tick.run_at <= now && !is_paused;
+        let job = is_claimed.then(|| self.claim(tick.id, request.session, now)).flatten();
+        Fired::Moved(job.map(Box::new))
     }
 }

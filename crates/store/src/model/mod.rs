@@ -4,35 +4,28 @@
 //! under one lock, at one instant of its clock. It is plain rather than fast, and reads no clock of its own: the caller
 //! sets it, or gives one.
 
-mod claim;
 mod commands;
-mod enqueue;
-mod finish;
-mod fire;
-mod read;
 mod sessions;
-mod skip;
-mod state;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-pub use state::State;
-
-use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome};
+use crate::column::JobRow;
+use crate::command::{
+    BulkOutcome, Command, CommandAll, CommandOutcome, JobPause, Pause, PauseScope,
+};
 use crate::error::{Refusal, StoreError};
-use crate::id::{JobId, SessionId};
-use crate::job::{ClaimRef, Enqueued, StoredJob};
-use crate::pause::JobPause;
+use crate::id::{Fence, JobId, SessionId, StoreTime};
+use crate::job::{ClaimRef, Enqueued, JobState, KeyUntil, NewJob, Origin, StoredJob};
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
-    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo, SessionTask,
 };
-use crate::schedule::StoredSchedule;
+use crate::schedule::{ScheduleSpec, StoredSchedule, TickJob};
 use crate::store::Store;
-use crate::time::StoreTime;
 
 type Clock = Arc<dyn Fn() -> StoreTime + Send + Sync>;
 
@@ -258,5 +251,252 @@ impl Store for Model {
 
     fn depths(&self) -> Result<Vec<QueueDepth>, StoreError> {
         self.at(|state, now| state.depths(now))
+    }
+}
+
+/// All that a store keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    sessions: BTreeMap<SessionId, SessionRow>,
+    schedules: BTreeMap<String, StoredSchedule>,
+    jobs: BTreeMap<JobId, JobRow>,
+    /// By task and key: the job that keeps it for a time, and until when.
+    kept_keys: BTreeMap<(String, String), (JobId, StoreTime)>,
+    /// The pauses of jobs, also those that are over.
+    pauses: BTreeMap<PauseScope, Pause>,
+    /// The last fence given out.
+    fence: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct SessionRow {
+    label: String,
+    build: String,
+    application: String,
+    tasks: Arc<[SessionTask]>,
+    opened_at: StoreTime,
+    lease_until: StoreTime,
+    /// The number of renewals: the mark of its lease.
+    renewals: i64,
+}
+
+impl State {
+    fn next_fence(&mut self) -> Fence {
+        self.fence += 1;
+        Fence(self.fence)
+    }
+
+    /// A job that people can see.
+    fn row(&self, id: JobId) -> Option<&JobRow> {
+        self.jobs.get(&id).filter(|row| !row.is_gone)
+    }
+
+    /// Returns true if a request that is sent again finds the job.
+    #[must_use]
+    pub fn remembers(&self, id: JobId) -> bool {
+        self.jobs.contains_key(&id)
+    }
+
+    /// Returns true if the session is open and its lease has not run out.
+    fn is_alive(&self, session: SessionId, now: StoreTime) -> bool {
+        self.sessions.get(&session).is_some_and(|row| now < row.lease_until)
+    }
+
+    /// The unfinished job that keeps others of its schedule out. INVARIANT: there is at most one.
+    fn busy(&self, schedule: &str) -> Option<&StoredJob> {
+        let rows = self.jobs.values().filter(|row| row.is_exclusive);
+        rows.map(|row| &row.job).find(|job| job.belongs_to(schedule) && job.state.is_unfinished())
+    }
+
+    /// The job of a task that has the key.
+    fn with_key(&self, task: &str, key: &str, now: StoreTime) -> Option<JobId> {
+        let mut jobs = self.jobs.values().map(|row| &row.job);
+        let job = jobs.find(|job| {
+            job.task == task && job.key.as_deref() == Some(key) && job.state.is_unfinished()
+        });
+        let kept = self.kept_keys.get(&(task.to_owned(), key.to_owned()));
+        job.map(|job| job.id).or(kept.filter(|(_, until)| now < *until).map(|(job, _)| *job))
+    }
+
+    fn insert(&mut self, new: &NewJob, run_at: StoreTime, now: StoreTime) {
+        let job = StoredJob::new(new, run_at, now);
+        let key_until = new.key.as_ref().map_or(KeyUntil::End, |key| key.until);
+        if let Some(key) = &new.key {
+            let place = (new.task.clone(), key.text.clone());
+            self.kept_keys.remove(&place);
+            if let KeyUntil::For(time) = key.until {
+                self.kept_keys.insert(place, (new.id, now.after(time)));
+            }
+        }
+        self.jobs.insert(new.id, JobRow { key_until, ..job.into() });
+    }
+
+    /// Makes a job of a schedule: for a tick, or by hand. Returns false if there is a job of this identity: it was made
+    /// before, and stays as it is (R3).
+    fn insert_of(
+        &mut self,
+        definition: &ScheduleSpec,
+        is_exclusive: bool,
+        tick: &TickJob,
+        is_by_hand: bool,
+        now: StoreTime,
+    ) -> bool {
+        if self.jobs.contains_key(&tick.id) {
+            return false;
+        }
+        let new = definition.job(tick.id);
+        self.insert(&new, tick.run_at, now);
+        if let Some(row) = self.jobs.get_mut(&tick.id) {
+            let tick_of = (!is_by_hand).then_some(tick.tick);
+            let (schedule, missed) = (definition.name.clone(), tick.missed);
+            row.job.origin = Some(Origin { schedule, tick: tick_of, missed });
+            row.is_exclusive = is_exclusive;
+        }
+        true
+    }
+
+    /// Changes the row of a schedule, which may be none. The flag is true if the schedule is busy.
+    fn on_row<R>(
+        &mut self,
+        schedule: &str,
+        change: impl FnOnce(&mut Option<StoredSchedule>, bool) -> R,
+    ) -> R {
+        let is_busy = self.busy(schedule).is_some();
+        let mut row = self.schedules.remove(schedule);
+        let answer = change(&mut row, is_busy);
+        self.schedules.extend(row.map(|row| (schedule.to_owned(), row)));
+        answer
+    }
+
+    /// A job of a schedule has ended or is gone: the tick that waits becomes a job, or the next delay begins. Returns true if
+    /// there was such a tick or delay.
+    fn after_job(&mut self, schedule: &str, now: StoreTime) -> bool {
+        if self.busy(schedule).is_some() {
+            return false;
+        }
+        let Some(row) = self.schedules.get_mut(schedule) else { return false };
+        // A delay counts from the end of the tick that waits, if there is one.
+        let Some(waiting) = row.waiting.take() else {
+            let before = row.next;
+            row.job_ended(now);
+            return row.next != before;
+        };
+        let (definition, is_exclusive) = (row.definition.clone(), row.is_exclusive());
+        if self.insert_of(&definition, is_exclusive, &waiting, false, now)
+            && let Some(row) = self.schedules.get_mut(schedule)
+        {
+            row.has_fired(waiting.tick);
+        }
+        true
+    }
+}
+
+impl StoredJob {
+    fn belongs_to(&self, schedule: &str) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.schedule == schedule)
+    }
+}
+
+impl State {
+    fn select(&self, filter: &JobFilter, limit: u32) -> Vec<StoredJob> {
+        let rows = self.jobs.values().rev().filter(|row| !row.is_gone);
+        let jobs = rows.map(|row| &row.job);
+        jobs.filter(|job| filter.selects(job)).take(limit as usize).cloned().collect()
+    }
+
+    fn depths(&self, now: StoreTime) -> Vec<QueueDepth> {
+        let mut depths = BTreeMap::<_, QueueDepth>::new();
+        for job in self.jobs.values().map(|row| &row.job) {
+            if matches!(job.state, JobState::Done | JobState::Cancelled) {
+                continue;
+            }
+            let depth = depths.entry((&job.queue, &job.task)).or_insert_with(|| QueueDepth {
+                queue: job.queue.clone(),
+                task: job.task.clone(),
+                due: 0,
+                later: 0,
+                running: 0,
+                parked: 0,
+                oldest: None,
+                versions: Vec::new(),
+            });
+            match job.state {
+                JobState::Ready if job.run_at <= now => {
+                    depth.add_due(job.payload.version, 1, now.since(job.run_at));
+                }
+                JobState::Ready => depth.later += 1,
+                JobState::Running => depth.running += 1,
+                _ => depth.parked += 1,
+            }
+        }
+        depths.into_values().collect()
+    }
+}
+
+impl JobFilter {
+    /// Returns true if all conditions hold.
+    #[must_use]
+    pub fn selects(&self, job: &StoredJob) -> bool {
+        let is = |wanted: &Option<String>, text: Option<&String>| {
+            wanted.as_ref().is_none_or(|wanted| Some(wanted) == text)
+        };
+        is(&self.task, Some(&job.task))
+            && is(&self.queue, Some(&job.queue))
+            && is(&self.key, job.key.as_ref())
+            && is(&self.schedule, job.origin.as_ref().map(|origin| &origin.schedule))
+            && self.state.is_none_or(|state| state == job.state)
+            && self.after.is_none_or(|after| job.id < after)
+    }
+}
+
+/// For simulations, which skip the polls and renewals that would find and change nothing.
+impl Model {
+    /// The number of requests so far that may have made something due. Renewals, and polls that claim nothing, are not among
+    /// them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.lock().changes
+    }
+
+    /// Returns true while the connection is [cut](Self::set_cut).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        // ORDERING: see `set_cut`.
+        self.is_cut.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if these are all sessions, and each running job has one of them: then no job waits for the end of a lease.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_only(&self, sessions: &[SessionId]) -> bool {
+        let state = &self.lock().state;
+        let is_known = |session: &SessionId| sessions.contains(session);
+        let mut running =
+            state.jobs.values().map(|row| &row.job).filter(|job| job.state == JobState::Running);
+        state.sessions.keys().all(is_known)
+            && running.all(|job| job.session.as_ref().is_some_and(is_known))
+    }
+
+    /// Renews a lease as at an instant that has passed meanwhile.
+    #[doc(hidden)]
+    pub fn was_renewed(&self, session: SessionId, lease: Duration, at: StoreTime) {
+        if let Some(row) = self.lock().state.sessions.get_mut(&session) {
+            row.lease_until = row.lease_until.max(at.after(lease));
+            row.renewals += 1;
+        }
+    }
+
+    /// Counts a request that was executed, if it may have made something due.
+    fn count<R>(
+        &self,
+        answer: Result<R, StoreError>,
+        is_change: impl FnOnce(&R) -> bool,
+    ) -> Result<R, StoreError> {
+        if answer.as_ref().is_ok_and(is_change) {
+            self.lock().changes += 1;
+        }
+        answer
     }
 }

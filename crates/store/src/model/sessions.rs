@@ -1,18 +1,20 @@
 //! Sessions: opened, renewed, closed, reaped; and what they register.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::state::{SessionRow, State};
+use crate::check::storable;
+use crate::column::JobRow;
+use crate::command::JobPause;
 use crate::decide::EndedNodes;
-use crate::id::{Fence, SessionId};
-use crate::job::{ClaimRef, JobState, StoredJob};
+use crate::id::{Fence, JobId, SessionId, StoreTime};
+use crate::job::{ClaimRef, JobState, OnLost, StoredJob};
+use crate::model::{SessionRow, State};
 use crate::request::{
-    Close, End, Lease, Open, Opened, OtherApplication, Reap, Reaped, Register, Registered, Renew,
-    Renewed, SessionInfo, reap_count,
+    Close, DueSchedule, End, Finish, Finished, Lease, Open, Opened, OtherApplication, Poll, Polled,
+    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo, reap_count,
 };
 use crate::schedule::{ScheduleSpec, StoredSchedule};
-use crate::text::storable;
-use crate::time::StoreTime;
 
 impl State {
     pub(super) fn open(&mut self, request: &Open, now: StoreTime) -> Opened {
@@ -132,5 +134,203 @@ impl State {
             has_run_out: row.lease_until <= now,
         });
         sessions.collect()
+    }
+}
+
+impl State {
+    /// The answer, and whether the poll has changed something.
+    pub(super) fn poll(&mut self, request: &Poll, now: StoreTime) -> (Polled, bool) {
+        let leases = match request.with_leases {
+            true => self.leases(request.session, now),
+            false => Vec::new(),
+        };
+        if !self.is_alive(request.session, now) {
+            return (Polled { now, leases, ..Polled::default() }, false);
+        }
+        let is_repaired = self.repair(now);
+        let jobs = self.choose(request, now);
+        let jobs: Vec<StoredJob> =
+            jobs.into_iter().filter_map(|id| self.claim(id, request.session, now)).collect();
+        let is_changed = is_repaired || !jobs.is_empty();
+        let is_known = |task: &str| request.tasks.iter().any(|room| &*room.task == task);
+        let known: Vec<&StoredSchedule> = self
+            .schedules
+            .values()
+            .filter(|schedule| is_known(&schedule.definition.task))
+            .collect();
+        let due = known.iter().filter(|schedule| schedule.is_due(now)).map(|schedule| {
+            let busy = self.busy(&schedule.definition.name);
+            DueSchedule {
+                schedule: StoredSchedule::clone(schedule),
+                busy_since: busy.map(|job| job.created_at),
+            }
+        });
+        let cancels = self.jobs.values().map(|row| &row.job).filter(|job| {
+            job.state == JobState::Running
+                && job.session == Some(request.session)
+                && job.is_cancel_requested
+        });
+        let paused: Vec<JobPause> = self.pauses(now).collect();
+        let later = self.jobs.values().map(|row| &row.job).filter(|job| {
+            job.state == JobState::Ready
+                && now < job.run_at
+                && request.knows(&job.task, job.payload.version)
+                && serves(request, &job.queue)
+                && !self.is_paused(job, now)
+        });
+        let resumed = paused.iter().filter_map(|paused| paused.pause.until);
+        let polled = Polled {
+            now,
+            is_alive: true,
+            jobs,
+            due: due.collect(),
+            next_job: later.map(|job| job.run_at).chain(resumed).min(),
+            next_tick: known.iter().filter_map(|schedule| schedule.decides_after(now)).min(),
+            cancels: cancels.map(StoredJob::held).collect(),
+            leases,
+            paused: paused.into_iter().map(|paused| paused.scope).collect(),
+            damaged: Vec::new(),
+        };
+        (polled, is_changed)
+    }
+
+    /// Repairs what the end of a job has left. Returns true if something was left.
+    fn repair(&mut self, now: StoreTime) -> bool {
+        let names: Vec<String> = self.schedules.keys().cloned().collect();
+        let repaired = names.iter().filter(|name| self.after_job(name, now));
+        repaired.count() > 0
+    }
+
+    /// The pauses of jobs that hold.
+    pub(super) fn pauses(&self, now: StoreTime) -> impl Iterator<Item = JobPause> {
+        let holding = self.pauses.iter().filter(move |(_, pause)| pause.holds(now));
+        holding.map(|(scope, pause)| JobPause { scope: scope.clone(), pause: pause.clone() })
+    }
+
+    /// Returns true if no such job may be claimed now (R21).
+    pub(super) fn is_paused(&self, job: &StoredJob, now: StoreTime) -> bool {
+        self.pauses(now).any(|paused| paused.scope.has(&job.task, &job.queue))
+    }
+
+    /// The jobs to claim.
+    fn choose(&self, request: &Poll, now: StoreTime) -> Vec<JobId> {
+        let ready = self.jobs.values().map(|row| &row.job).filter(|job| {
+            job.state == JobState::Ready
+                && job.run_at <= now
+                && request.knows(&job.task, job.payload.version)
+                && serves(request, &job.queue)
+                && !self.is_paused(job, now)
+        });
+        let chosen = request.choose(ready.collect(), |job| *job);
+        chosen.into_iter().map(|job| job.id).collect()
+    }
+
+    /// Gives a job to a session.
+    pub(super) fn claim(
+        &mut self,
+        id: JobId,
+        session: SessionId,
+        now: StoreTime,
+    ) -> Option<StoredJob> {
+        let fence = self.next_fence();
+        let row = self.jobs.get_mut(&id)?;
+        row.job.claim(session, fence, row.key_until, now);
+        Some(row.job.clone())
+    }
+}
+
+fn serves(request: &Poll, queue: &str) -> bool {
+    request.queues.as_ref().is_none_or(|queues| queues.iter().any(|each| &**each == queue))
+}
+
+impl State {
+    pub(super) fn finish(&mut self, request: &Finish, now: StoreTime) -> Finished {
+        self.end_claim(request.session, request.held, &request.end, now)
+    }
+
+    pub(super) fn end_claim(
+        &mut self,
+        session: SessionId,
+        held: ClaimRef,
+        end: &End,
+        now: StoreTime,
+    ) -> Finished {
+        let node = self.sessions.get(&session).map(|row| row.label.clone());
+        let (is_open, node) = (node.is_some(), node.unwrap_or_default());
+        let row = self.jobs.get_mut(&held.job).filter(|row| {
+            let is_held = row.job.session == Some(session) && row.job.fence == held.fence;
+            // No other process runs a job that runs at most once: its end counts also when the session is gone (R4).
+            is_held && (is_open || row.job.on_lost == OnLost::Abandon)
+        });
+        let Some(row) = row else { return Finished::Lost };
+        let job = &mut row.job;
+        if job.end_late(end, &node, now) {
+            row.is_gone = *end == End::Gone;
+            return Finished::Stored(job.state);
+        }
+        if job.state != JobState::Running {
+            return Finished::AlreadyMine(job.state);
+        }
+        job.end(end, &node, now);
+        row.is_gone = *end == End::Gone;
+        let state = job.state;
+        if !state.is_unfinished()
+            && let Some(origin) = job.origin.clone()
+        {
+            self.after_job(&origin.schedule, now);
+        }
+        Finished::Stored(state)
+    }
+
+    pub(super) fn prune(&mut self, request: &Prune, now: StoreTime) -> u64 {
+        let limit = request.limit as usize;
+        let jobs = self.prune_jobs(request, now);
+        let over = now.before(request.keep_over);
+        let over = self.schedules.values().filter(|row| row.is_over(over));
+        let mut over: Vec<_> = over.map(|row| (row.cursor, row.definition.name.clone())).collect();
+        over.sort_unstable();
+        over.truncate(limit);
+        for (_, name) in &over {
+            self.schedules.remove(name);
+        }
+        self.prune_keys(limit, now);
+        (jobs + over.len()) as u64
+    }
+
+    fn prune_jobs(&mut self, request: &Prune, now: StoreTime) -> usize {
+        let ended = |is_meant: fn(&JobState) -> bool, keep: Duration| {
+            let jobs = self.jobs.values().map(|row| &row.job);
+            let old = jobs.filter(|job| is_meant(&job.state)).filter_map(|job| {
+                Some((job.finished_at.filter(|at| at.after(keep) <= now)?, job.id))
+            });
+            let mut old: Vec<_> = old.collect();
+            old.sort_unstable();
+            old
+        };
+        let mut parked = ended(|state| *state == JobState::Parked, request.keep_parked);
+        parked.truncate(request.limit as usize);
+        let is_done = |state: &JobState| matches!(state, JobState::Done | JobState::Cancelled);
+        let mut done = ended(is_done, request.keep_done);
+        let until = request.done_until(done.iter().map(|(at, _)| (*at, 1)));
+        done.retain(|(at, _)| until.is_some_and(|until| *at <= until));
+        let jobs = [parked, done].concat();
+        for (_, id) in &jobs {
+            self.jobs.remove(id);
+        }
+        jobs.len()
+    }
+
+    /// Keys whose time is over, and whose jobs have ended.
+    fn prune_keys(&mut self, limit: usize, now: StoreTime) {
+        let is_over = |job: &JobId, until: StoreTime| {
+            let is_unfinished = |row: &JobRow| row.job.state.is_unfinished();
+            until <= now && !self.jobs.get(job).is_some_and(is_unfinished)
+        };
+        let keys = self.kept_keys.iter().filter(|(_, (job, until))| is_over(job, *until));
+        let mut keys: Vec<_> = keys.map(|(place, (_, until))| (*until, place.clone())).collect();
+        keys.sort_unstable();
+        for (_, place) in keys.iter().take(limit) {
+            self.kept_keys.remove(place);
+        }
     }
 }

@@ -15,11 +15,9 @@ use scheduler_store::{
 };
 
 use super::Node;
-use crate::config::{Config, TaskConfig};
-use crate::effect::{Effect, Input, LostReason, NodeEvent};
-use crate::request::{Answer, Channel, Request, RequestId};
+use crate::config::{Config, Misfire, Policy, Rules, TaskConfig};
+use crate::effect::{Answer, Channel, Effect, Input, LostReason, NodeEvent, Request, RequestId};
 use crate::rng::Rng;
-use crate::rule::{Misfire, Policy, Rules};
 
 const START: StoreTime = StoreTime::from_micros(1_700_000_000_000_000);
 /// The clock of a process, which is seven seconds ahead.

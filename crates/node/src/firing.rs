@@ -1,10 +1,21 @@
-//! The statements that decide the ticks of a schedule.
+//! The ticks of a schedule that fire, and those that are skipped.
+//!
+//! A schedule is a cursor over its ticks. From the row, the store's clock and the policy, [`plan()`] computes the
+//! statements that decide the ticks which have come: a tick fell into a pause, came during an unfinished job, was
+//! missed, or fires. No plan walks over all ticks of a long outage: counting is arithmetic for rates, and bounded for
+//! computed rules.
 
-use scheduler_store::{DueSchedule, Next, OnBusy, Overlap, Pause, Skips, StoreTime, Timing};
+use std::time::Duration;
 
-use super::sequence::{STEP, Sequence};
+use scheduler_store::{
+    DueSchedule, Next, OnBusy, Overlap, Pause, Skips, StoreTime, StoredSchedule, Timing, micros,
+};
+
+use crate::config::{LATE, Misfire, Policy, Rules};
 use crate::rng::mix;
-use crate::rule::{LATE, Misfire, Policy, Rules};
+
+#[cfg(test)]
+mod tests;
 
 /// One statement: the cursor moves, and a tick becomes a job or none does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -251,11 +262,115 @@ impl Planner<'_> {
 }
 
 /// A part of the jitter, the same in each process.
-fn jitter(schedule: &str, tick: StoreTime, policy: Policy) -> std::time::Duration {
+fn jitter(schedule: &str, tick: StoreTime, policy: Policy) -> Duration {
     let seed = schedule.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
     });
     let number = mix(seed ^ mix(tick.as_micros().cast_unsigned()));
     let nanos = (u128::from(number) * policy.jitter.as_nanos()) >> 64;
-    std::time::Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
+
+/// The ticks of a rule: what comes after an instant, what came last before one, and how many lie between.
+pub(crate) enum Sequence<'a> {
+    /// Every period from an anchor.
+    Rate { anchor: i64, period: i64, until: StoreTime },
+    /// Computed by the program.
+    Computed { text: &'a str, rules: &'a dyn Rules },
+    /// A single one, unless it is already decided.
+    Single(Option<StoreTime>),
+}
+
+/// A count of skipped ticks of a computed rule that reaches this may be less than there were.
+pub const COUNTED_MAX: u64 = 10_000;
+
+impl<'a> Sequence<'a> {
+    pub(crate) fn of(
+        schedule: &'a StoredSchedule,
+        rules: &'a dyn Rules,
+        until: Option<StoreTime>,
+    ) -> Self {
+        let rule = schedule.rule();
+        let next = match schedule.next {
+            Next::At(tick) => Some(tick),
+            _ => None,
+        };
+        match rule.timing {
+            Timing::Computed => Self::Computed { text: &rule.text, rules },
+            Timing::Rate { period, .. } => {
+                let anchor = schedule.anchor.or(next).unwrap_or(schedule.cursor);
+                let (anchor, period) = (anchor.as_micros(), micros(period).max(1));
+                Self::Rate { anchor, period, until: until.unwrap_or(StoreTime::MAX) }
+            }
+            Timing::Delay { .. } | Timing::Once(_) | Timing::OnceAfter(_) => Self::Single(next),
+        }
+    }
+
+    /// The first tick after an instant.
+    pub(crate) fn first_after(&self, after: StoreTime) -> Option<StoreTime> {
+        match *self {
+            Self::Rate { anchor, period, until } => {
+                let passed = passed(anchor, period, after);
+                let tick = anchor.saturating_add(passed.saturating_mul(period));
+                let tick = StoreTime::from_micros(tick);
+                (after < tick && tick <= until).then_some(tick)
+            }
+            Self::Computed { text, rules } => match rules.next_after(text, after) {
+                Next::At(tick) if after < tick => Some(tick),
+                _ => None,
+            },
+            Self::Single(tick) => tick.filter(|tick| after < *tick),
+        }
+    }
+
+    /// The last tick in `(from, until]`.
+    pub(crate) fn last_in(&self, from: StoreTime, until: StoreTime) -> Option<StoreTime> {
+        let mut last = self.first_after(from).filter(|tick| *tick <= until)?;
+        if let Self::Rate { anchor, period, until: end } = *self {
+            let passed = passed(anchor, period, until.min(end)) - 1;
+            return Some(StoreTime::from_micros(anchor + passed * period));
+        }
+        // INVARIANT: `last` is a tick, and none is in `(end, until]`. The distance of the two is halved.
+        let mut end = until;
+        while last < end {
+            let half = (end.as_micros() - last.as_micros()) / 2;
+            let middle = StoreTime::from_micros(last.as_micros() + half);
+            match self.first_after(middle).filter(|tick| *tick <= end) {
+                Some(tick) => last = tick,
+                None => end = middle,
+            }
+        }
+        Some(last)
+    }
+
+    /// The number of ticks in `(from, until]`. Those of a computed rule are counted up to [`COUNTED_MAX`] and one that
+    /// fires.
+    pub(crate) fn count_in(&self, from: StoreTime, until: StoreTime) -> u64 {
+        if until <= from {
+            return 0;
+        }
+        if let Self::Rate { anchor, period, until: end } = *self {
+            let passed = |at: StoreTime| passed(anchor, period, at.min(end));
+            let count = passed(until) - passed(from);
+            return count.try_into().unwrap_or(0);
+        }
+        let (mut at, mut count) = (from, 0);
+        while count <= COUNTED_MAX
+            && let Some(tick) = self.first_after(at).filter(|tick| *tick <= until)
+        {
+            (at, count) = (tick, count + 1);
+        }
+        count
+    }
+}
+
+/// The number of ticks of a rate that have come by an instant.
+fn passed(anchor: i64, period: i64, until: StoreTime) -> i64 {
+    match until.as_micros().saturating_sub(anchor) {
+        since if since < 0 => 0,
+        since => since / period + 1,
+    }
+}
+
+/// The smallest step of a store's clock.
+const STEP: Duration = Duration::from_micros(1);
