@@ -14,7 +14,7 @@ use scheduler_store::{Refusal, StoreError, StoreTime, Watch, is_dry_run};
 
 use crate::error::{OpenError, failed, is_broken, is_busy, newer_schema, unavailable};
 use crate::host::{Backoff, Clock, Deadline, FileId, file_of, sleep};
-use crate::schema::{self, MIGRATIONS, Migrated};
+use crate::schema::{self, MIGRATIONS};
 use crate::tx::{Tables, Tx};
 
 /// The options of a program.
@@ -320,14 +320,11 @@ fn connect(settings: &Settings, deadline: Deadline) -> Result<Connection, OpenEr
         let migrated = retry(deadline, || {
             db.execute_batch("BEGIN EXCLUSIVE")?;
             let migrated = schema::migrate(&db, tables, MIGRATIONS);
-            db.execute_batch(if matches!(migrated, Ok(Migrated::Yes)) {
-                "COMMIT"
-            } else {
-                "ROLLBACK"
-            })?;
+            let is_done = matches!(migrated, Ok(None));
+            db.execute_batch(if is_done { "COMMIT" } else { "ROLLBACK" })?;
             migrated
         });
-        if let Migrated::Newer(error) = migrated.map_err(failed)? {
+        if let Some(error) = migrated.map_err(failed)? {
             return Err(error);
         }
     }

@@ -1,6 +1,5 @@
 //! The errors of opening a store, and those of SQLite.
 
-use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -8,72 +7,61 @@ use rusqlite::ErrorCode;
 use scheduler_store::StoreError;
 
 /// Why a store could not be opened.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The path stands for a database in memory, which no other process sees and no restart survives.
+    #[error(
+        "a SQLite database in memory is lost with its process\n  \
+         help: name a file; for tests there is `scheduler::store::Model::new()`"
+    )]
     InMemory,
     /// The file is on a network file system, whose locks and shared memory SQLite cannot trust: the file, and the system.
+    #[error(
+        "{} is on {}, a network file system, on which SQLite loses data\n  \
+         help: choose a local folder, or a store for several hosts (PostgreSQL); \
+         `Sqlite::builder(path).any_file_system()` opens it all the same",
+        .0.display(),
+        .1
+    )]
     Network(PathBuf, &'static str),
     /// The file has several names (hard links), by which processes would keep several logs of it.
+    #[error(
+        "{} is one of several names of its file, and processes that use different names damage it\n  \
+         help: use a symbolic link, or one name; `Sqlite::builder(path).any_file_system()` opens it all the same",
+        .0.display()
+    )]
     Linked(PathBuf),
     /// The prefix of the tables is no identifier.
+    #[error(
+        "the table prefix {0:?} is no identifier: at most 32 ASCII letters, digits and underscores, no digit \
+         first, not `sqlite_`\n  help: table_prefix(\"scheduler_\")"
+    )]
     Prefix(String),
     /// The write-ahead log is not possible for the file; SQLite has chosen this mode.
+    #[error("the file has no write-ahead log: SQLite keeps its journal in the mode {0:?}")]
     NoLog(String),
     /// A newer version of this library has changed the tables, and this version does not understand them.
+    #[error("{0}")]
     NewerSchema(String),
     /// The SQLite of the system is this one, older than 3.37.
+    #[error(
+        "the SQLite of the system is {0}, and 3.37 or newer is needed\n  \
+         help: cargo add scheduler-rs --features sqlite, which builds SQLite from source"
+    )]
     OldSqlite(&'static str),
     /// SQLite could not open the file or make the tables.
+    #[error("{}: {}{}", .0.display(), .1, help_of(.1))]
     Sqlite(PathBuf, rusqlite::Error),
 }
 
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InMemory => f.write_str(
-                "a SQLite database in memory is lost with its process\n  \
-                 help: name a file; for tests there is `scheduler::store::Model::new()`",
-            ),
-            Self::Network(path, system) => write!(
-                f,
-                "{} is on {system}, a network file system, on which SQLite loses data\n  \
-                 help: choose a local folder, or a store for several hosts (PostgreSQL); \
-                 `Sqlite::builder(path).any_file_system()` opens it all the same",
-                path.display(),
-            ),
-            Self::Linked(path) => write!(
-                f,
-                "{} is one of several names of its file, and processes that use different names damage it\n  \
-                 help: use a symbolic link, or one name; `Sqlite::builder(path).any_file_system()` opens it all the same",
-                path.display(),
-            ),
-            Self::Prefix(prefix) => write!(
-                f,
-                "the table prefix {prefix:?} is no identifier: at most 32 ASCII letters, digits and underscores, no digit \
-                 first, not `sqlite_`\n  help: table_prefix(\"scheduler_\")",
-            ),
-            Self::NoLog(mode) => write!(
-                f,
-                "the file has no write-ahead log: SQLite keeps its journal in the mode {mode:?}",
-            ),
-            Self::NewerSchema(reason) => f.write_str(reason),
-            Self::OldSqlite(version) => write!(
-                f,
-                "the SQLite of the system is {version}, and 3.37 or newer is needed\n  \
-                 help: cargo add scheduler-rs --features sqlite, which builds SQLite from source",
-            ),
-            Self::Sqlite(path, error) => {
-                write!(f, "{}: {error}", path.display())?;
-                match error.to_string().contains("already exists") {
-                    true => f.write_str(
-                        "\n  help: another program has such a table in the file: \
-                         `Sqlite::builder(path).table_prefix(\"jobs_\")`",
-                    ),
-                    false => Ok(()),
-                }
-            }
+/// The help for an error of SQLite at the start, if there is some.
+fn help_of(error: &rusqlite::Error) -> &'static str {
+    match error.to_string().contains("already exists") {
+        true => {
+            "\n  help: another program has such a table in the file: `Sqlite::builder(path).table_prefix(\"jobs_\")`"
         }
+        false => "",
     }
 }
 
@@ -82,8 +70,6 @@ impl fmt::Debug for OpenError {
         fmt::Display::fmt(self, f)
     }
 }
-
-impl Error for OpenError {}
 
 /// Refuses a SQLite that does not know tables whose columns have types.
 pub(crate) fn check_version(number: i32, text: &'static str) -> Result<(), OpenError> {

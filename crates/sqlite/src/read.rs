@@ -142,17 +142,7 @@ impl Tx<'_> {
         let mut add = |row: &Row<'_>, count: &dyn Fn(&mut QueueDepth) -> rusqlite::Result<()>| {
             let (queue, task): (String, String) = (row.get(0)?, row.get(1)?);
             let depth = depths.entry((queue.clone(), task.clone()));
-            let none = QueueDepth {
-                queue,
-                task,
-                due: 0,
-                later: 0,
-                running: 0,
-                parked: 0,
-                oldest: None,
-                versions: Vec::new(),
-            };
-            count(depth.or_insert(none))
+            count(depth.or_insert(QueueDepth::empty(queue, task)))
         };
         let ready = "SELECT queue, task, count(*), count(*) FILTER (WHERE run_at <= ?1), min(run_at), kind >> 3 \
                      FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
@@ -172,18 +162,12 @@ impl Tx<'_> {
         let running = "SELECT queue, task, count(*) FROM scheduler_job INDEXED BY scheduler_job_running \
                        WHERE state = 'running' GROUP BY task, queue";
         self.all(running, [], |row| {
-            add(row, &|depth| {
-                depth.running = number(row, 2)?;
-                Ok(())
-            })
+            add(row, &|depth| number(row, 2).map(|count| depth.running = count))
         })?;
         let parked = "SELECT queue, task, count(*) FROM scheduler_job INDEXED BY scheduler_job_parked \
                       WHERE state = 'parked' GROUP BY task, queue";
         self.all(parked, [], |row| {
-            add(row, &|depth| {
-                depth.parked = number(row, 2)?;
-                Ok(())
-            })
+            add(row, &|depth| number(row, 2).map(|count| depth.parked = count))
         })?;
         Ok(depths.into_values().collect())
     }

@@ -271,24 +271,17 @@ pub(crate) fn versions(db: &Connection, tables: &Tables) -> rusqlite::Result<Opt
     db.query_row(&select, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
-/// The result of a migration.
-pub(crate) enum Migrated {
-    Yes,
-    /// The tables need a program of this version.
-    Newer(OpenError),
-}
-
-/// Executes what is missing, in a transaction that is begun already. The caller commits.
+/// Executes what is missing, in a transaction that is begun already. The caller commits, unless the tables need a newer program:
+/// then this is why.
 pub(crate) fn migrate(
     db: &Connection,
     tables: &Tables,
     migrations: &[Migration],
-) -> rusqlite::Result<Migrated> {
+) -> rusqlite::Result<Option<OpenError>> {
     let own = own_version(migrations);
     let version = match versions(db, tables)? {
         Some((version, min_reader)) if min_reader > own => {
-            let error = newer_schema(version, min_reader, own);
-            return Ok(Migrated::Newer(OpenError::NewerSchema(error)));
+            return Ok(Some(OpenError::NewerSchema(newer_schema(version, min_reader, own))));
         }
         Some((version, _)) => version,
         None => {
@@ -300,7 +293,7 @@ pub(crate) fn migrate(
         db.execute_batch(&tables.sql(migration.sql))?;
         db.execute_batch(&tables.sql(&update_meta(number, migration.min_reader)))?;
     }
-    Ok(Migrated::Yes)
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -313,10 +306,10 @@ mod tests {
     const BAD: Migration =
         Migration { min_reader: 1, sql: "ALTER TABLE scheduler_job ADD; nonsense" };
 
-    fn to(db: &Connection, migrations: &[Migration]) -> rusqlite::Result<Migrated> {
+    fn to(db: &Connection, migrations: &[Migration]) -> rusqlite::Result<Option<OpenError>> {
         db.execute_batch("BEGIN EXCLUSIVE")?;
         let migrated = migrate(db, &Tables::DEFAULT, migrations);
-        let is_done = matches!(migrated, Ok(Migrated::Yes));
+        let is_done = matches!(migrated, Ok(None));
         db.execute_batch(if is_done { "COMMIT" } else { "ROLLBACK" })?;
         migrated
     }
@@ -331,16 +324,16 @@ mod tests {
         let (one, two) = (MIGRATIONS, [MIGRATIONS, &[SECOND]].concat());
         assert_eq!(versions_of(&db), None);
         for _ in 0..2 {
-            assert!(matches!(to(&db, one), Ok(Migrated::Yes)));
+            assert!(matches!(to(&db, one), Ok(None)));
             assert_eq!(versions_of(&db), Some((1, 1)));
         }
         for _ in 0..2 {
-            assert!(matches!(to(&db, &two), Ok(Migrated::Yes)));
+            assert!(matches!(to(&db, &two), Ok(None)));
             assert_eq!(versions_of(&db), Some((2, 1)));
             db.execute_batch("SELECT colour FROM scheduler_job").unwrap();
         }
         // An older program starts beside the newer one, and changes nothing.
-        assert!(matches!(to(&db, one), Ok(Migrated::Yes)));
+        assert!(matches!(to(&db, one), Ok(None)));
         assert_eq!(versions_of(&db), Some((2, 1)));
     }
 
@@ -368,7 +361,7 @@ mod tests {
         let db = Connection::open_in_memory().unwrap();
         assert!(to(&db, &[MIGRATIONS, &[BAD]].concat()).is_err());
         assert_eq!(versions_of(&db), None);
-        assert!(matches!(to(&db, MIGRATIONS), Ok(Migrated::Yes)));
+        assert!(matches!(to(&db, MIGRATIONS), Ok(None)));
         assert!(to(&db, &[MIGRATIONS, &[SECOND, BAD]].concat()).is_err());
         assert_eq!(versions_of(&db), Some((1, 1)));
         assert!(db.execute_batch("SELECT colour FROM scheduler_job").is_err());
@@ -378,10 +371,10 @@ mod tests {
     fn a_version_that_does_not_understand_the_tables_is_refused() {
         let db = Connection::open_in_memory().unwrap();
         let three = [MIGRATIONS, &[SECOND, THIRD]].concat();
-        assert!(matches!(to(&db, &three), Ok(Migrated::Yes)));
+        assert!(matches!(to(&db, &three), Ok(None)));
         for older in [MIGRATIONS, &three[..2]] {
             let refused = to(&db, older);
-            assert!(matches!(refused, Ok(Migrated::Newer(OpenError::NewerSchema(_)))));
+            assert!(matches!(refused, Ok(Some(OpenError::NewerSchema(_)))));
         }
         assert_eq!(versions_of(&db), Some((3, 3)));
     }

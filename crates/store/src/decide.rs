@@ -101,6 +101,13 @@ impl Poll {
 }
 
 impl QueueDepth {
+    /// No jobs.
+    #[must_use]
+    pub const fn empty(queue: String, task: String) -> Self {
+        let (due, later, running, parked) = (0, 0, 0, 0);
+        Self { queue, task, due, later, running, parked, oldest: None, versions: Vec::new() }
+    }
+
     /// Counts due jobs with payloads of one version. Their oldest has waited for so long.
     pub fn add_due(&mut self, version: u32, due: u64, oldest: Duration) {
         self.due += due;

@@ -393,16 +393,7 @@ pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
     given.finish(id, claimed[1].held(), End::Park { error: "no".to_owned() });
     given.finish(id, claimed[2].held(), End::Snooze { after: SECOND * 3 });
     given.wait(SECOND * 2);
-    let none = QueueDepth {
-        queue: "default".to_owned(),
-        task: "a".to_owned(),
-        due: 0,
-        later: 0,
-        running: 0,
-        parked: 0,
-        oldest: None,
-        versions: Vec::new(),
-    };
+    let none = QueueDepth::empty("default".to_owned(), "a".to_owned());
     given.versioned(5, "a", 3);
     given.enqueue(NewJob { priority: Priority::High, ..given.of_version(6, "a", 3) });
     given.enqueue(NewJob { when: When::After(SECOND), ..given.of_version(7, "a", 2) });

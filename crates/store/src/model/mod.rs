@@ -410,16 +410,9 @@ impl State {
             if matches!(job.state, JobState::Done | JobState::Cancelled) {
                 continue;
             }
-            let depth = depths.entry((&job.queue, &job.task)).or_insert_with(|| QueueDepth {
-                queue: job.queue.clone(),
-                task: job.task.clone(),
-                due: 0,
-                later: 0,
-                running: 0,
-                parked: 0,
-                oldest: None,
-                versions: Vec::new(),
-            });
+            let depth = depths
+                .entry((&job.queue, &job.task))
+                .or_insert_with(|| QueueDepth::empty(job.queue.clone(), job.task.clone()));
             match job.state {
                 JobState::Ready if job.run_at <= now => {
                     depth.add_due(job.payload.version, 1, now.since(job.run_at));
