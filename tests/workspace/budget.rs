@@ -15,10 +15,10 @@ const BUDGETS: [(&str, usize, usize); 12] = [
     ("crates/dashboard/src", 5_320, 89),
     ("crates/expr/src", 4_100, 48),
     ("crates/monitors/src", 1_030, 22),
-    ("crates/node/src", 2_390, 30),
-    ("crates/postgres/src", 3_180, 38),
-    ("crates/sqlite/src", 3_060, 23),
-    ("crates/store/src", 3_400, 84),
+    ("crates/node/src", 2_400, 30),
+    ("crates/postgres/src", 3_195, 38),
+    ("crates/sqlite/src", 3_070, 23),
+    ("crates/store/src", 3_420, 84),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

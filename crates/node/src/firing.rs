@@ -19,7 +19,7 @@ mod tests;
 
 /// One statement: the cursor moves, and a tick becomes a job or none does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct FirePlan {
     pub(crate) seen: StoreTime,
     pub(crate) cursor: StoreTime,
     pub(crate) next: Next,
@@ -38,10 +38,15 @@ pub(crate) struct PlannedTick {
 
 /// The statements for all ticks that have come by an instant of the store's clock, in order; at most so many. None if
 /// nothing can be decided before a job has ended.
-pub(crate) fn plan(due: &DueSchedule, now: StoreTime, rules: &dyn Rules, limit: u32) -> Vec<Plan> {
+pub(crate) fn plan(
+    due: &DueSchedule,
+    now: StoreTime,
+    rules: &dyn Rules,
+    limit: u32,
+) -> Vec<FirePlan> {
     let schedule = &due.schedule;
     let policy = rules.policy(schedule);
-    let planner = Planner {
+    let planner = FirePlanner {
         due,
         now,
         sequence: Sequence::of(schedule, rules, policy.until),
@@ -59,7 +64,7 @@ pub(crate) fn plan(due: &DueSchedule, now: StoreTime, rules: &dyn Rules, limit: 
     }
 }
 
-struct Planner<'a> {
+struct FirePlanner<'a> {
     due: &'a DueSchedule,
     now: StoreTime,
     sequence: Sequence<'a>,
@@ -74,8 +79,8 @@ struct Ticks {
     last: Option<StoreTime>,
 }
 
-impl Planner<'_> {
-    fn recurring(&self, limit: u32) -> Vec<Plan> {
+impl FirePlanner<'_> {
+    fn recurring(&self, limit: u32) -> Vec<FirePlan> {
         let cursor = self.due.schedule.cursor;
         let Some(last) = self.sequence.last_in(cursor, self.now) else {
             // Nothing has come; only the next tick was not known.
@@ -90,7 +95,7 @@ impl Planner<'_> {
     }
 
     /// No job is unfinished, and at most the latest tick fires.
-    fn free(&self, misfire: Misfire, last: StoreTime) -> Plan {
+    fn free(&self, misfire: Misfire, last: StoreTime) -> FirePlan {
         let cursor = self.due.schedule.cursor;
         let came = self.unpaused(cursor, self.now);
         let runs = came.last.filter(|tick| match misfire {
@@ -104,12 +109,12 @@ impl Planner<'_> {
             (true, Misfire::RunOnce) => OnBusy::Wait,
             _ => self.on_overlap(),
         };
-        let plan = Plan { skips, on_busy, ..self.moves(cursor, last) };
+        let plan = FirePlan { skips, on_busy, ..self.moves(cursor, last) };
         runs.map_or(plan.clone(), |tick| self.with(plan, tick, missed))
     }
 
     /// No job is unfinished: what is not too old fires, one after the other if the jobs keep each other out.
-    fn catch_up(&self, last: StoreTime, limit: u32) -> Vec<Plan> {
+    fn catch_up(&self, last: StoreTime, limit: u32) -> Vec<FirePlan> {
         let mut seen = self.due.schedule.cursor;
         let limit = if self.due.schedule.is_exclusive() { 1 } else { limit.max(1) };
         let mut plans = Vec::new();
@@ -121,14 +126,14 @@ impl Planner<'_> {
                 if seen < last {
                     let paused = self.paused(seen, self.now);
                     let skips = Skips { missed, paused, overlap: 0 };
-                    plans.push(Plan { skips, ..self.moves(seen, last) });
+                    plans.push(FirePlan { skips, ..self.moves(seen, last) });
                 }
                 break;
             };
             let skips = Skips { missed, paused: self.paused(seen, tick), overlap: 0 };
             let is_missed = self.now.since(tick) > LATE || tick < last;
             let on_busy = if is_missed { OnBusy::Wait } else { self.on_overlap() };
-            let plan = Plan { skips, on_busy, ..self.moves(seen, tick) };
+            let plan = FirePlan { skips, on_busy, ..self.moves(seen, tick) };
             plans.push(self.with(plan, tick, 0));
             (seen, at, missed) = (tick, tick, 0);
         }
@@ -141,7 +146,7 @@ impl Planner<'_> {
     }
 
     /// A job is unfinished that was accepted then: what came before was missed, what came after overlaps.
-    fn busy(&self, since: StoreTime, last: StoreTime) -> Option<Plan> {
+    fn busy(&self, since: StoreTime, last: StoreTime) -> Option<FirePlan> {
         let cursor = self.due.schedule.cursor;
         let before = self.unpaused(cursor, since.min(self.now));
         let during = self.unpaused(since.max(cursor), self.now);
@@ -168,18 +173,18 @@ impl Planner<'_> {
             missed: before.count - of_before,
             paused: self.paused(cursor, self.now),
         };
-        let plan = Plan { skips, on_busy: OnBusy::Queue, ..self.moves(cursor, last) };
+        let plan = FirePlan { skips, on_busy: OnBusy::Queue, ..self.moves(cursor, last) };
         Some(follows.map_or(plan.clone(), |tick| self.with(plan, tick, before.count - of_before)))
     }
 
     /// A fixed delay, or a single tick: never missed, and late if need be.
-    fn single(&self) -> Option<Plan> {
+    fn single(&self) -> Option<FirePlan> {
         let schedule = &self.due.schedule;
         let is_delay = matches!(schedule.rule().timing, Timing::Delay { .. });
         let Next::At(tick) = schedule.next else { return None };
         // The cursor moves also with a delay of zero, so that two processes do not both fire.
         let cursor = tick.max(schedule.cursor.after(STEP));
-        let moves = Plan {
+        let moves = FirePlan {
             seen: schedule.cursor,
             cursor,
             next: if is_delay { Next::AfterJob } else { Next::Never },
@@ -188,18 +193,22 @@ impl Planner<'_> {
             skips: Skips::default(),
         };
         if is_delay && self.policy.until.is_some_and(|until| until < tick) {
-            return Some(Plan { next: Next::Never, ..moves });
+            return Some(FirePlan { next: Next::Never, ..moves });
         }
         if let (Timing::Delay { delay, .. }, Some(pause)) =
             (schedule.rule().timing, self.pause.filter(|pause| pause.contains(tick)))
         {
             let next = pause.until.map_or(Next::AfterJob, |end| Next::At(end.after(delay)));
-            return Some(Plan { next, skips: Skips { paused: 1, ..Skips::default() }, ..moves });
+            return Some(FirePlan {
+                next,
+                skips: Skips { paused: 1, ..Skips::default() },
+                ..moves
+            });
         }
         match (self.due.busy_since, is_delay, schedule.definition.overlap) {
             (Some(_), false, _) => return None,
             (Some(_), true, Overlap::Skip | Overlap::Allow) => {
-                return Some(Plan { skips: Skips { overlap: 1, ..Skips::default() }, ..moves });
+                return Some(FirePlan { skips: Skips { overlap: 1, ..Skips::default() }, ..moves });
             }
             _ => {}
         }
@@ -207,13 +216,13 @@ impl Planner<'_> {
     }
 
     /// The cursor moves, and no tick becomes a job.
-    fn moves(&self, seen: StoreTime, cursor: StoreTime) -> Plan {
+    fn moves(&self, seen: StoreTime, cursor: StoreTime) -> FirePlan {
         let next = self.sequence.first_after(cursor).map_or(Next::Never, Next::At);
         let (on_busy, skips) = (OnBusy::Skip, Skips::default());
-        Plan { seen, cursor, next, tick: None, on_busy, skips }
+        FirePlan { seen, cursor, next, tick: None, on_busy, skips }
     }
 
-    fn with(&self, mut plan: Plan, tick: StoreTime, missed: u64) -> Plan {
+    fn with(&self, mut plan: FirePlan, tick: StoreTime, missed: u64) -> FirePlan {
         let run_at = tick.after(jitter(&self.due.schedule.definition.name, tick, self.policy));
         plan.tick = Some(PlannedTick { tick, missed, run_at });
         plan

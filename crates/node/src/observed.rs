@@ -12,14 +12,14 @@ use crate::rng::Rng;
 /// of its request and its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StoreClock {
-    sample: Option<Sample>,
+    sample: Option<ClockSample>,
     /// The process's clock at its start, until an answer has shown the store's.
     wall: StoreTime,
     started: Tick,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Sample {
+struct ClockSample {
     shown: StoreTime,
     sent: Tick,
     arrived: Tick,
@@ -35,7 +35,7 @@ impl StoreClock {
 
     /// An answer shows an instant.
     pub(crate) fn observe(&mut self, shown: StoreTime, sent: Tick, arrived: Tick) {
-        let new = Sample { shown, sent, arrived };
+        let new = ClockSample { shown, sent, arrived };
         let is_better = self.sample.is_none_or(|old| {
             let doubt = arrived.since(old.arrived) / DRIFT;
             let is_narrower = arrived.since(sent) <= old.arrived.since(old.sent) + doubt;
@@ -77,7 +77,7 @@ impl StoreClock {
     }
 }
 
-impl Sample {
+impl ClockSample {
     fn at(&self, now: Tick, shown_at: Tick) -> StoreTime {
         self.shown.after(now.since(shown_at))
     }
@@ -151,11 +151,11 @@ impl StoreBackoff {
 /// The leases of other sessions, as they were last seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct PeerLeases {
-    seen: BTreeMap<SessionId, Seen>,
+    seen: BTreeMap<SessionId, SeenLease>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Seen {
+struct SeenLease {
     lease: Lease,
     /// When this mark was first seen, at the latest.
     since: Tick,
@@ -170,7 +170,7 @@ impl PeerLeases {
         self.seen.extend(leases.iter().map(|lease| {
             let same = former.get(&lease.session).filter(|seen| seen.lease.mark == lease.mark);
             let since = same.map_or(arrived, |seen| seen.since);
-            (lease.session, Seen { lease: *lease, since, until: sent })
+            (lease.session, SeenLease { lease: *lease, since, until: sent })
         }));
     }
 
@@ -178,13 +178,13 @@ impl PeerLeases {
     /// run out by the store's clock. One of the two clocks may have been set (R8).
     pub(crate) fn dead(&self, lease: Duration) -> Vec<Lease> {
         let is_dead =
-            |seen: &&Seen| seen.lease.has_run_out && seen.until.since(seen.since) >= lease;
+            |seen: &&SeenLease| seen.lease.has_run_out && seen.until.since(seen.since) >= lease;
         self.seen.values().filter(is_dead).map(|seen| seen.lease).collect()
     }
 
     /// When to look again: a session that was not renewed for half a lease may be dead by then.
     pub(crate) fn look_at(&self, lease: Duration) -> Option<Tick> {
-        let is_doubtful = |seen: &&Seen| seen.until.since(seen.since) >= lease / 2;
+        let is_doubtful = |seen: &&SeenLease| seen.until.since(seen.since) >= lease / 2;
         let ends = self.seen.values().filter(is_doubtful).map(|seen| (seen, seen.since + lease));
         ends.filter(|(seen, end)| seen.until < *end).map(|(_, end)| end).min()
     }

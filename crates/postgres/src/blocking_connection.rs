@@ -22,7 +22,7 @@ use crate::columns::Params;
 use crate::error::{ConnectError, connect_error};
 
 /// Something that executes statements.
-pub(crate) trait Run {
+pub(crate) trait RunStatement {
     /// Executes a statement, and returns its rows.
     fn rows(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error>;
 }
@@ -36,7 +36,7 @@ pub(crate) struct BlockingConnection {
 }
 
 /// A transaction.
-pub(crate) struct Tx<'a> {
+pub(crate) struct BlockingTransaction<'a> {
     wire: &'a mut Wire,
     transaction: Transaction<'a>,
 }
@@ -81,7 +81,7 @@ impl BlockingConnection {
         self.wire.limit = limit;
     }
 
-    /// Prepares each statement of [`Run::rows`] once. There are few, so that all stay.
+    /// Prepares each statement of [`RunStatement::rows`] once. There are few, so that all stay.
     pub(crate) fn prepare(mut self) -> Self {
         self.prepared = Some(HashMap::new());
         self
@@ -118,12 +118,12 @@ impl BlockingConnection {
     /// Executes a step in a transaction, which is committed if the step succeeds, and else rolled back.
     pub(crate) fn transact<R>(
         &mut self,
-        step: impl FnOnce(&mut Tx<'_>) -> Result<R, Error>,
+        step: impl FnOnce(&mut BlockingTransaction<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let Self { wire, client, prepared } = self;
         let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
         let transaction = wire.run(begin.start())?;
-        let mut tx = Tx { wire, transaction };
+        let mut tx = BlockingTransaction { wire, transaction };
         // Other connections have that for good: no locks for a process that has gone silent.
         let is_limited = match prepared {
             Some(_) => Ok(()),
@@ -133,7 +133,7 @@ impl BlockingConnection {
             )),
         };
         let result = is_limited.and_then(|()| step(&mut tx));
-        let Tx { wire, transaction } = tx;
+        let BlockingTransaction { wire, transaction } = tx;
         match &result {
             Ok(_) => wire.run(transaction.commit())?,
             // The error of the step says more than one of the end.
@@ -186,7 +186,7 @@ impl BlockingConnection {
     }
 }
 
-impl Tx<'_> {
+impl BlockingTransaction<'_> {
     pub(crate) fn batch_execute(&mut self, sql: &str) -> Result<(), Error> {
         self.wire.run(self.transaction.batch_execute(sql))
     }
@@ -285,7 +285,7 @@ where
     }
 }
 
-impl Run for BlockingConnection {
+impl RunStatement for BlockingConnection {
     /// It takes half of what a short request costs to read and plan its statement.
     fn rows(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
         let Self { wire, client, prepared } = self;
@@ -301,7 +301,7 @@ impl Run for BlockingConnection {
     }
 }
 
-impl Run for Tx<'_> {
+impl RunStatement for BlockingTransaction<'_> {
     fn rows(&mut self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
         self.query_typed(sql, params)
     }

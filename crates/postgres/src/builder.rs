@@ -113,7 +113,7 @@ impl Builder {
         connect.skip_fences(&schema);
         let own = schema.clone();
         connect.check_each(move |connection| crate::migrate::check(connection, &own));
-        Ok(Postgres::new(Options {
+        Ok(Postgres::new(StoreOptions {
             connect: Arc::new(connect),
             schema,
             described,
@@ -203,7 +203,7 @@ pub enum Wakeup {
 }
 
 /// The options of a store.
-pub(crate) struct Options {
+pub(crate) struct StoreOptions {
     pub(crate) connect: Arc<Connect>,
     pub(crate) schema: Schema,
     pub(crate) described: String,

@@ -5,8 +5,8 @@ use std::error::Error;
 use std::sync::LazyLock;
 
 use scheduler_store::{
-    Column, Ended, JOB_COLUMNS, JOB_COLUMNS_SHOWN, JobRow, Kind, NEW_JOB_COLUMNS, NewColumn,
-    SCHEDULE_COLUMNS, StoreTime, Value,
+    Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JOB_COLUMNS_SHOWN, JobRow,
+    NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::private::BytesMut;
@@ -28,16 +28,16 @@ pub(crate) fn name(column: &'static str) -> &'static str {
 }
 
 /// The type of a column, its name, and the type of an array of its values.
-pub(crate) fn type_of(kind: Kind) -> (Type, &'static str, Type) {
+pub(crate) fn type_of(kind: ColumnKind) -> (Type, &'static str, Type) {
     match kind {
-        Kind::Uuid => (Type::UUID, "uuid", Type::UUID_ARRAY),
-        Kind::Text | Kind::Words(_) => (Type::TEXT, "text", Type::TEXT_ARRAY),
-        Kind::Bytes => (Type::BYTEA, "bytea", Type::BYTEA_ARRAY),
-        Kind::Flag | Kind::Choice(_) => (Type::BOOL, "boolean", Type::BOOL_ARRAY),
-        Kind::Time => (Type::TIMESTAMPTZ, "timestamptz", Type::TIMESTAMPTZ_ARRAY),
-        Kind::Rank => (Type::INT2, "smallint", Type::INT2_ARRAY),
-        Kind::Count => (Type::INT4, "integer", Type::INT4_ARRAY),
-        Kind::Number | Kind::AtLeastOne | Kind::Long | Kind::Micros => {
+        ColumnKind::Uuid => (Type::UUID, "uuid", Type::UUID_ARRAY),
+        ColumnKind::Text | ColumnKind::Words(_) => (Type::TEXT, "text", Type::TEXT_ARRAY),
+        ColumnKind::Bytes => (Type::BYTEA, "bytea", Type::BYTEA_ARRAY),
+        ColumnKind::Flag | ColumnKind::Choice(_) => (Type::BOOL, "boolean", Type::BOOL_ARRAY),
+        ColumnKind::Time => (Type::TIMESTAMPTZ, "timestamptz", Type::TIMESTAMPTZ_ARRAY),
+        ColumnKind::Rank => (Type::INT2, "smallint", Type::INT2_ARRAY),
+        ColumnKind::Count => (Type::INT4, "integer", Type::INT4_ARRAY),
+        ColumnKind::Number | ColumnKind::AtLeastOne | ColumnKind::Long | ColumnKind::Micros => {
             (Type::INT8, "bigint", Type::INT8_ARRAY)
         }
     }
@@ -45,24 +45,30 @@ pub(crate) fn type_of(kind: Kind) -> (Type, &'static str, Type) {
 
 /// A value that is a parameter.
 #[derive(Debug)]
-pub(crate) struct Bound<'a>(pub(crate) Kind, pub(crate) Value<'a>);
+pub(crate) struct BoundValue<'a>(pub(crate) ColumnKind, pub(crate) ColumnValue<'a>);
 
-impl ToSql for Bound<'_> {
+impl ToSql for BoundValue<'_> {
     fn to_sql(
         &self,
         type_: &Type,
         out: &mut BytesMut,
     ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match (&self.1, self.0) {
-            (Value::Null, _) => Ok(IsNull::Yes),
-            (Value::Uuid(id), _) => id.to_sql(type_, out),
-            (Value::Text(text), _) => text.to_sql(type_, out),
-            (Value::Bytes(bytes), _) => bytes.as_ref().to_sql(type_, out),
-            (Value::Int(flag), Kind::Flag | Kind::Choice(_)) => (*flag != 0).to_sql(type_, out),
-            (Value::Int(at), Kind::Time) => At(StoreTime::from_micros(*at)).to_sql(type_, out),
-            (Value::Int(rank), Kind::Rank) => i16::try_from(*rank)?.to_sql(type_, out),
-            (Value::Int(count), Kind::Count) => i32::try_from(*count)?.to_sql(type_, out),
-            (Value::Int(number), _) => number.to_sql(type_, out),
+            (ColumnValue::Null, _) => Ok(IsNull::Yes),
+            (ColumnValue::Uuid(id), _) => id.to_sql(type_, out),
+            (ColumnValue::Text(text), _) => text.to_sql(type_, out),
+            (ColumnValue::Bytes(bytes), _) => bytes.as_ref().to_sql(type_, out),
+            (ColumnValue::Int(flag), ColumnKind::Flag | ColumnKind::Choice(_)) => {
+                (*flag != 0).to_sql(type_, out)
+            }
+            (ColumnValue::Int(at), ColumnKind::Time) => {
+                At(StoreTime::from_micros(*at)).to_sql(type_, out)
+            }
+            (ColumnValue::Int(rank), ColumnKind::Rank) => i16::try_from(*rank)?.to_sql(type_, out),
+            (ColumnValue::Int(count), ColumnKind::Count) => {
+                i32::try_from(*count)?.to_sql(type_, out)
+            }
+            (ColumnValue::Int(number), _) => number.to_sql(type_, out),
         }
     }
 
@@ -78,7 +84,7 @@ pub(crate) fn value<'a, R>(
     row: &'a Row,
     at: usize,
     column: &Column<R>,
-) -> Result<Option<Value<'a>>, tokio_postgres::Error> {
+) -> Result<Option<ColumnValue<'a>>, tokio_postgres::Error> {
     fn get<'a, T: FromSql<'a>>(
         row: &'a Row,
         at: usize,
@@ -86,26 +92,33 @@ pub(crate) fn value<'a, R>(
         row.try_get(at)
     }
     let number = match column.kind {
-        Kind::Uuid => return Ok(Some(get(row, at)?.map_or(Value::Null, Value::Uuid))),
-        Kind::Text | Kind::Words(_) => {
+        ColumnKind::Uuid => {
+            return Ok(Some(get(row, at)?.map_or(ColumnValue::Null, ColumnValue::Uuid)));
+        }
+        ColumnKind::Text | ColumnKind::Words(_) => {
             let text = get::<&str>(row, at)?;
-            let is_unknown = matches!((column.kind, text), (Kind::Words(words), Some(text)) if !words.contains(&text));
-            let value = text.map_or(Value::Null, |text| Value::Text(Cow::Borrowed(text)));
+            let is_unknown = matches!((column.kind, text), (ColumnKind::Words(words), Some(text)) if !words.contains(&text));
+            let value =
+                text.map_or(ColumnValue::Null, |text| ColumnValue::Text(Cow::Borrowed(text)));
             return Ok((!is_unknown).then_some(value));
         }
-        Kind::Bytes => {
+        ColumnKind::Bytes => {
             let bytes = get::<&[u8]>(row, at)?;
-            return Ok(Some(bytes.map_or(Value::Null, |bytes| Value::Bytes(Cow::Borrowed(bytes)))));
+            return Ok(Some(
+                bytes.map_or(ColumnValue::Null, |bytes| ColumnValue::Bytes(Cow::Borrowed(bytes))),
+            ));
         }
-        Kind::Flag | Kind::Choice(_) => get(row, at)?.map(i64::from as fn(bool) -> i64),
-        Kind::Time => get::<At>(row, at)?.map(|at| at.0.as_micros()),
-        Kind::Rank => get::<i16>(row, at)?.map(i64::from),
-        Kind::Count => get::<i32>(row, at)?.map(i64::from),
-        Kind::Number | Kind::AtLeastOne | Kind::Long | Kind::Micros => get(row, at)?,
+        ColumnKind::Flag | ColumnKind::Choice(_) => get(row, at)?.map(i64::from as fn(bool) -> i64),
+        ColumnKind::Time => get::<At>(row, at)?.map(|at| at.0.as_micros()),
+        ColumnKind::Rank => get::<i16>(row, at)?.map(i64::from),
+        ColumnKind::Count => get::<i32>(row, at)?.map(i64::from),
+        ColumnKind::Number | ColumnKind::AtLeastOne | ColumnKind::Long | ColumnKind::Micros => {
+            get(row, at)?
+        }
     };
     let range = column.kind.range();
     let number = number.map(|number| number.clamp(*range.start(), *range.end()));
-    Ok(Some(number.map_or(Value::Null, Value::Int)))
+    Ok(Some(number.map_or(ColumnValue::Null, ColumnValue::Int)))
 }
 
 /// The columns of a job that programs read.
@@ -122,13 +135,13 @@ pub(crate) fn new() -> impl Iterator<Item = &'static NewColumn> {
 static LISTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     let kept = || NEW_JOB_COLUMNS.iter().filter_map(|column| Some((column, column.same?)));
     let json_type = |kind| match kind {
-        Kind::Bytes => "text",
-        Kind::Time => "bigint",
+        ColumnKind::Bytes => "text",
+        ColumnKind::Time => "bigint",
         kind => type_of(kind).1,
     };
     let json_value = |column: &NewColumn| match column.kind {
-        Kind::Bytes => format!("coalesce(convert_to(j.{}, 'UTF8'), ''::bytea)", column.name),
-        Kind::Time => format!("{{instant(j.{})}}", column.name),
+        ColumnKind::Bytes => format!("coalesce(convert_to(j.{}, 'UTF8'), ''::bytea)", column.name),
+        ColumnKind::Time => format!("{{instant(j.{})}}", column.name),
         _ => format!("j.{}", column.name),
     };
     let table = || table().filter(|name| *name != "kind");
@@ -216,7 +229,7 @@ fn done() -> impl Iterator<Item = (&'static str, &'static Column<JobRow>)> {
         let mut columns = JOB_COLUMNS.iter();
         let column = columns.find(|column| name(column.name) == of_table)?;
         // One row has the jobs of one session.
-        let is_array = column.ended != Ended::Apart && of_table != "session";
+        let is_array = column.ended != EndedColumn::Apart && of_table != "session";
         is_array.then_some((of_table, column))
     })
 }
@@ -235,12 +248,14 @@ pub(crate) fn packed() -> String {
     let columns = each_done(", ", |name, column| {
         let all = format!("array_agg(j.{name})");
         let is_one = match (column.ended, column.kind) {
-            (Ended::Each | Ended::Apart, _) => return all,
-            (Ended::Same, _) => format!("({all})[1] = all({all})"),
-            (Ended::Blank, _) if column.is_nullable => format!("count(j.{name}) = 0"),
-            (Ended::Blank, Kind::Bytes) => format!("max(octet_length(j.{name})) = 0"),
-            (Ended::Blank, Kind::Flag | Kind::Choice(_)) => format!("false = all({all})"),
-            (Ended::Blank, _) => format!("0 = all({all})"),
+            (EndedColumn::Each | EndedColumn::Apart, _) => return all,
+            (EndedColumn::Same, _) => format!("({all})[1] = all({all})"),
+            (EndedColumn::Blank, _) if column.is_nullable => format!("count(j.{name}) = 0"),
+            (EndedColumn::Blank, ColumnKind::Bytes) => format!("max(octet_length(j.{name})) = 0"),
+            (EndedColumn::Blank, ColumnKind::Flag | ColumnKind::Choice(_)) => {
+                format!("false = all({all})")
+            }
+            (EndedColumn::Blank, _) => format!("0 = all({all})"),
         };
         format!("case when {is_one} then ({all})[1:1] else {all} end")
     });
@@ -283,10 +298,10 @@ pub(crate) fn unchanged() -> String {
 }
 
 /// A wrong value of a schedule.
-pub(crate) fn told(value: &Value<'_>) -> String {
+pub(crate) fn told(value: &ColumnValue<'_>) -> String {
     match value {
-        Value::Null => "missing".to_owned(),
-        Value::Int(number) => count(*number).to_string(),
+        ColumnValue::Null => "missing".to_owned(),
+        ColumnValue::Int(number) => count(*number).to_string(),
         other => other.text().to_owned(),
     }
 }

@@ -7,46 +7,37 @@ use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, SqlState};
 
 /// Why a store could not be connected.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The address cannot be read: why. The text does not have the address, which may have a password.
+    #[error(
+        "the address of the PostgreSQL server: {0}\n\
+         help: postgres://user:password@host:5432/database, or host=… user=… dbname=…"
+    )]
     Address(String),
     /// The name is no identifier for a schema.
+    #[error(
+        "`{}` cannot be the name of a schema\n\
+         help: use up to 50 lower-case letters, digits and `_`",
+        .0.escape_debug()
+    )]
     Schema(String),
     /// The connection cannot be encrypted as the address asks, or the certificate of the server is not trusted: why.
+    #[error("{0}")]
     Encryption(String),
     /// The server answers, and refuses the connection or the tables: what it says.
+    #[error("PostgreSQL refuses the connection: {0}")]
     Refused(String),
     /// The server does not answer. It may later.
+    #[error("PostgreSQL does not answer: {0}")]
     Unavailable(String),
     /// The tables are not there or too old, and [`migrate`](crate::Builder::migrate) is switched off.
+    #[error("{0}")]
     NotMigrated(String),
     /// A newer version of this library has changed the tables, and this version does not understand them.
+    #[error("{0}")]
     NewerSchema(String),
-}
-
-impl fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address(reason) => write!(
-                f,
-                "the address of the PostgreSQL server: {reason}\n\
-                 help: postgres://user:password@host:5432/database, or host=… user=… dbname=…"
-            ),
-            Self::Schema(name) => write!(
-                f,
-                "`{}` cannot be the name of a schema\n\
-                 help: use up to 50 lower-case letters, digits and `_`",
-                name.escape_debug()
-            ),
-            Self::Refused(answer) => write!(f, "PostgreSQL refuses the connection: {answer}"),
-            Self::Unavailable(reason) => write!(f, "PostgreSQL does not answer: {reason}"),
-            Self::Encryption(reason) | Self::NotMigrated(reason) | Self::NewerSchema(reason) => {
-                f.write_str(reason)
-            }
-        }
-    }
 }
 
 impl fmt::Debug for ConnectError {
@@ -54,8 +45,6 @@ impl fmt::Debug for ConnectError {
         fmt::Display::fmt(self, f)
     }
 }
-
-impl std::error::Error for ConnectError {}
 
 /// Of a store that is open, and connects again: a reason in one line, for a log.
 impl From<ConnectError> for StoreError {

@@ -7,7 +7,7 @@ use scheduler_store::{End, Fence, Finish, Finished, Uuid, micros, storable};
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
 
-use crate::blocking_connection::{BlockingConnection, Run};
+use crate::blocking_connection::{BlockingConnection, RunStatement};
 use crate::columns::{Params, long};
 use crate::error::{is_about_data, is_locked};
 use crate::job::state;
@@ -160,7 +160,7 @@ impl Ends {
 
     fn send(
         &self,
-        client: &mut impl Run,
+        client: &mut impl RunStatement,
         sql: &str,
         is_relaxed: bool,
         skip_locked: bool,

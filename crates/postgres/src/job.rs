@@ -1,15 +1,15 @@
 //! Jobs and their pauses: from rows, to parameters, in transactions.
 
 use scheduler_store::{
-    BulkOutcome, ClaimRef, Command, CommandAll, CommandOutcome, Enqueued, Fence, JobAction,
-    JobFilter, JobId, JobPause, JobRow, JobState, NewJob, Pause, PauseScope, Payload, Store as _,
-    StoreError, StoreTime, StoredJob, Uuid, Value, storable,
+    BulkOutcome, ClaimRef, ColumnValue, Command, CommandAll, CommandOutcome, Enqueued, Fence,
+    JobAction, JobFilter, JobId, JobPause, JobRow, JobState, NewJob, Pause, PauseScope, Payload,
+    Store as _, StoreError, StoreTime, StoredJob, Uuid, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
-use crate::blocking_connection::{BlockingConnection, Run};
-use crate::columns::{self, At, Bound, Params, count, long};
+use crate::blocking_connection::{BlockingConnection, RunStatement};
+use crate::columns::{self, At, BoundValue, Params, count, long};
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
 use crate::error::{store_error, unavailable};
 use crate::sql::Schema;
@@ -22,7 +22,7 @@ use crate::store::Postgres;
 pub(crate) fn read_job(row: &Row, first: usize) -> Result<StoredJob, Error> {
     let mut job = JobRow::from(StoredJob::empty(JobId::from_uuid(Uuid::nil())));
     for (at, column) in (first..).zip(columns::shown()) {
-        (column.set)(&mut job, columns::value(row, at, column)?.unwrap_or(Value::Null));
+        (column.set)(&mut job, columns::value(row, at, column)?.unwrap_or(ColumnValue::Null));
     }
     Ok(job.job)
 }
@@ -44,12 +44,12 @@ pub(crate) fn held(row: &Row, ids: usize, fences: usize) -> Result<Vec<ClaimRef>
 
 /// New jobs, column by column.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct EnqueueBatch {
     ids: Vec<JobId>,
-    columns: Vec<Vec<Bound<'static>>>,
+    columns: Vec<Vec<BoundValue<'static>>>,
 }
 
-impl Batch {
+impl EnqueueBatch {
     /// Batches in which no identity stands twice: what an identity means follows from what is stored before it.
     pub(crate) fn split(jobs: &[NewJob]) -> Vec<Self> {
         // One at least: it finds out whether the request came too late.
@@ -74,14 +74,14 @@ impl Batch {
     fn push(&mut self, job: &NewJob) {
         self.ids.push(job.id);
         for (values, column) in self.columns.iter_mut().zip(columns::new()) {
-            values.push(Bound(column.kind, (column.get)(job).into_owned()));
+            values.push(BoundValue(column.kind, (column.get)(job).into_owned()));
         }
     }
 
     /// Enqueues the batch, and adds one answer for each job.
     pub(crate) fn send(
         &self,
-        client: &mut impl Run,
+        client: &mut impl RunStatement,
         sql: &str,
         not_after: StoreTime,
         nudge: bool,

@@ -11,7 +11,7 @@ use scheduler_store::{
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 
-use crate::blocking_connection::{BlockingConnection, Run as _};
+use crate::blocking_connection::{BlockingConnection, RunStatement as _};
 use crate::columns::{At, Params};
 use crate::connect::Connect;
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
@@ -28,7 +28,7 @@ pub(crate) struct Poller {
     is_relaxed: bool,
     /// The greatest number of jobs that a poll claims: half as many after each poll that failed.
     claim_limit: AtomicU32,
-    walk: Mutex<Walk>,
+    walk: Mutex<LineWalk>,
     /// Damaged rows that were reported.
     reported: Mutex<HashSet<String>>,
 }
@@ -151,14 +151,14 @@ impl Poller {
         reported.insert(name).then_some(UnreadableRow { row, reason })
     }
 
-    fn walk(&self) -> MutexGuard<'_, Walk> {
+    fn walk(&self) -> MutexGuard<'_, LineWalk> {
         self.walk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The lines of jobs that the last poll has left for the next one of the same tasks, versions and queues.
 #[derive(Debug, Default)]
-struct Walk {
+struct LineWalk {
     tasks: Vec<String>,
     versions: Vec<i64>,
     queues: Option<Vec<String>>,
@@ -172,7 +172,7 @@ struct Walk {
 /// ready jobs that took too long.
 const REST: u32 = 20;
 
-impl Walk {
+impl LineWalk {
     /// The lines that the last poll has left, and false if they have to do.
     fn next(
         &mut self,
@@ -248,7 +248,7 @@ fn leases(row: &Row, first: usize) -> Result<Vec<Lease>, Error> {
 const PROBE: Duration = Duration::from_secs(10);
 
 /// Listens on a connection of its own, on the thread that waits.
-pub(crate) struct Listener {
+pub(crate) struct NotificationListener {
     connect: Arc<Connect>,
     listen: String,
     connection: Option<BlockingConnection>,
@@ -256,7 +256,7 @@ pub(crate) struct Listener {
     quiet: Duration,
 }
 
-impl Listener {
+impl NotificationListener {
     pub(crate) fn new(connect: &Arc<Connect>, schema: &Schema) -> Self {
         let listen = format!("listen \"{}\"", schema.channel());
         Self { connect: Arc::clone(connect), listen, connection: None, quiet: Duration::ZERO }
@@ -281,7 +281,7 @@ impl Listener {
     }
 }
 
-impl Watch for Listener {
+impl Watch for NotificationListener {
     fn wait(&mut self, limit: Duration) -> Result<bool, StoreError> {
         match self.hears(limit) {
             Some(Ok(is_heard)) => return Ok(is_heard),

@@ -9,8 +9,8 @@ use scheduler_store::{
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
-use crate::blocking_connection::{BlockingConnection, Run, Tx};
-use crate::columns::{At, Bound, Params, long, name, told, type_of, upsert, value};
+use crate::blocking_connection::{BlockingConnection, BlockingTransaction, RunStatement};
+use crate::columns::{At, BoundValue, Params, long, name, told, type_of, upsert, value};
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
 use crate::error::is_locked;
 use crate::job::read_job;
@@ -26,7 +26,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
     names: Vec<String>,
     session: Option<SessionId>,
     not_after: StoreTime,
-    step: impl Fn(&mut Schedules) -> R + Send + 'static,
+    step: impl Fn(&mut LockedSchedules) -> R + Send + 'static,
 ) -> Result<R, StoreError> {
     // A process that starts has jobs to run, so that it does not wait for a locked schedule. A command waits.
     let wait = if session.is_some() { "set local lock_timeout = '100ms'" } else { "" };
@@ -49,7 +49,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
             let found = found.iter().filter_map(|row| read_schedule(row).ok());
             let before: BTreeMap<String, StoredSchedule> =
                 found.map(|row| (row.definition.name.clone(), row)).collect();
-            let mut schedules = Schedules {
+            let mut schedules = LockedSchedules {
                 now: row.try_get::<_, At>(0)?.0,
                 is_alive: row.try_get(1)?,
                 busy: row.try_get::<_, Vec<String>>(2)?.into_iter().collect(),
@@ -77,14 +77,14 @@ pub(crate) fn change_locked<R: Send + 'static>(
 }
 
 /// Schedules that a transaction has locked.
-pub(crate) struct Schedules {
+pub(crate) struct LockedSchedules {
     pub(crate) now: StoreTime,
     pub(crate) is_alive: bool,
     busy: HashSet<String>,
     rows: BTreeMap<String, StoredSchedule>,
 }
 
-impl Schedules {
+impl LockedSchedules {
     /// Changes the row of a schedule, which may be none, at the store's time. The flag is true if the schedule is busy.
     pub(crate) fn on_row<R>(
         &mut self,
@@ -116,8 +116,13 @@ pub(crate) fn read_schedule(row: &Row) -> Result<StoredSchedule, String> {
 }
 
 /// Writes a schedule.
-fn write_schedule(tx: &mut Tx<'_>, sql: &str, row: &StoredSchedule) -> Result<(), Error> {
-    let values = SCHEDULE_COLUMNS.each_ref().map(|column| Bound(column.kind, (column.get)(row)));
+fn write_schedule(
+    tx: &mut BlockingTransaction<'_>,
+    sql: &str,
+    row: &StoredSchedule,
+) -> Result<(), Error> {
+    let values =
+        SCHEDULE_COLUMNS.each_ref().map(|column| BoundValue(column.kind, (column.get)(row)));
     let params = values.each_ref().map(|bound| (bound as &(dyn ToSql + Sync), type_of(bound.0).0));
     let params: &[(&(dyn ToSql + Sync), Type)] = &params;
     tx.query_typed(sql, params).map(drop)

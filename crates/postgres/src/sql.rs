@@ -108,7 +108,7 @@ impl Schema {
 }
 
 /// A text with parameters.
-struct Definition<'a> {
+struct InlineText<'a> {
     name: &'a str,
     parameters: Vec<&'a str>,
     text: &'a str,
@@ -121,14 +121,14 @@ fn expand(migration: &str) -> String {
     let mut definitions = Vec::new();
     for part in parts {
         let (definition, after) = part.split_once("\n$$;").unwrap_or((part, ""));
-        definitions.extend(Definition::read(definition));
+        definitions.extend(InlineText::read(definition));
         rest += after;
     }
     // The text of a definition has those before it.
     definitions.iter().rev().fold(rest, |text, definition| definition.put_into(&text))
 }
 
-impl<'a> Definition<'a> {
+impl<'a> InlineText<'a> {
     fn read(definition: &'a str) -> Option<Self> {
         let (head, text) = definition.split_once(" as $$")?;
         let (name, parameters) = head.trim_end_matches(')').split_once('(')?;

@@ -17,16 +17,16 @@ use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::blocking_connection::BlockingConnection;
-use crate::builder::{Options, Wakeup};
+use crate::builder::{StoreOptions, Wakeup};
 use crate::columns;
 use crate::columns::{At, Params, count, small};
 use crate::connect::CLAIMS;
 use crate::connection_thread::{Callers, ConnectionThread, RetryOnDisconnect};
 use crate::finish::{FINISH, Finisher};
 use crate::job::{
-    Batch, Edit, PAUSES, Selected, commanded, held, pause_command, read_job, read_pause,
+    Edit, EnqueueBatch, PAUSES, Selected, commanded, held, pause_command, read_job, read_pause,
 };
-use crate::poll::{Listener, Poller};
+use crate::poll::{NotificationListener, Poller};
 use crate::schedules::{FIRE, SCHEDULE, change_locked, fire, read_schedule};
 use crate::sql::Schema;
 
@@ -40,11 +40,11 @@ use crate::sql::Schema;
 /// ```
 #[derive(Clone)]
 pub struct Postgres {
-    shared: Arc<Shared>,
+    shared: Arc<StoreShared>,
 }
 
-struct Shared {
-    options: Options,
+struct StoreShared {
+    options: StoreOptions,
     /// Polls, ticks, outcomes.
     claims: ConnectionThread,
     /// Leases: a slow claim must not delay a renewal.
@@ -66,7 +66,7 @@ impl Postgres {
         self.shared.options.wakeup == Wakeup::Notify
     }
 
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: StoreOptions) -> Self {
         let thread = |name| ConnectionThread::new(name, Arc::clone(&options.connect));
         let callers = Callers::new((0..options.callers).map(|_| thread("callers")).collect());
         let (claims, leases) = (thread(CLAIMS), thread("leases"));
@@ -76,7 +76,9 @@ impl Postgres {
             careful: AtomicU32::new(0),
         });
         let poller = Poller::new(&options.schema, options.is_relaxed);
-        Self { shared: Arc::new(Shared { options, claims, leases, callers, finisher, poller }) }
+        Self {
+            shared: Arc::new(StoreShared { options, claims, leases, callers, finisher, poller }),
+        }
     }
 
     pub(crate) fn sql(&self, template: &str) -> String {
@@ -176,7 +178,7 @@ impl Store for Postgres {
                 let opened = Opened { now: row.try_get::<_, At>(0)?.0, other_application };
                 Ok((opened, (row.try_get(1)?, row.try_get(2)?)))
             })?;
-        let Options { connect, schema, .. } = &self.shared.options;
+        let StoreOptions { connect, schema, .. } = &self.shared.options;
         crate::migrate::admit(connect, schema, stored)?;
         Ok(opened)
     }
@@ -318,7 +320,7 @@ impl Store for Postgres {
         request.jobs.iter().try_for_each(scheduler_store::NewJob::check)?;
         let sql = self.sql(&columns::enqueue());
         let nudge = self.is_notifying();
-        let batches = Batch::split(&request.jobs);
+        let batches = EnqueueBatch::split(&request.jobs);
         let not_after = request.not_after;
         self.caller().call(RetryOnDisconnect::Once, move |connection| {
             let mut answers = Vec::new();
@@ -486,8 +488,9 @@ impl Store for Postgres {
 
     fn watch(&self) -> Option<Box<dyn Watch>> {
         let options = &self.shared.options;
-        (options.wakeup == Wakeup::Notify)
-            .then(|| Box::new(Listener::new(&options.connect, &options.schema)) as Box<dyn Watch>)
+        (options.wakeup == Wakeup::Notify).then(|| {
+            Box::new(NotificationListener::new(&options.connect, &options.schema)) as Box<dyn Watch>
+        })
     }
 }
 

@@ -19,7 +19,7 @@ use crate::tx::{Tables, Tx};
 
 /// The options of a program.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct SqliteSettings {
     pub(crate) path: PathBuf,
     pub(crate) tables: Tables,
     pub(crate) synchronous: &'static str,
@@ -38,10 +38,10 @@ const READERS: usize = 4;
 const REPORTED_MAX: usize = 10_000;
 
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) settings: Settings,
+pub(crate) struct Connections {
+    pub(crate) settings: SqliteSettings,
     boot_id: String,
-    writer: Mutex<Writer>,
+    writer: Mutex<WriteSlot>,
     /// The connection that writes was put back.
     is_free: Condvar,
     readers: Mutex<Vec<Connection>>,
@@ -54,14 +54,14 @@ pub(crate) struct Shared {
 const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-struct Writer {
+struct WriteSlot {
     is_taken: bool,
     connection: Option<Connection>,
 }
 
-impl Shared {
+impl Connections {
     /// Opens the file, and makes or changes the tables.
-    pub(crate) fn open(settings: Settings) -> Result<Self, OpenError> {
+    pub(crate) fn open(settings: SqliteSettings) -> Result<Self, OpenError> {
         // A dry run makes no file.
         let connection = if is_dry_run() {
             None
@@ -77,7 +77,7 @@ impl Shared {
             file: Mutex::new(file),
             settings,
             boot_id,
-            writer: Mutex::new(Writer { is_taken: false, connection }),
+            writer: Mutex::new(WriteSlot { is_taken: false, connection }),
             is_free: Condvar::new(),
             readers: Mutex::default(),
             reported: Mutex::default(),
@@ -262,14 +262,14 @@ impl Shared {
 
 /// The right to write: the connection belongs to one thread until this is dropped.
 struct Turn<'a> {
-    shared: &'a Shared,
+    shared: &'a Connections,
     connection: Option<Connection>,
 }
 
 impl Turn<'_> {
     fn connection(
         &mut self,
-        settings: &Settings,
+        settings: &SqliteSettings,
         deadline: Deadline,
     ) -> Result<&Connection, OpenError> {
         let connection = match self.connection.take() {
@@ -292,7 +292,7 @@ impl Drop for Turn<'_> {
 }
 
 /// Opens a connection that writes, to tables that exist when this returns.
-fn connect(settings: &Settings, deadline: Deadline) -> Result<Connection, OpenError> {
+fn connect(settings: &SqliteSettings, deadline: Deadline) -> Result<Connection, OpenError> {
     let failed = |error| OpenError::Sqlite(settings.path.clone(), error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -332,14 +332,14 @@ fn connect(settings: &Settings, deadline: Deadline) -> Result<Connection, OpenEr
 }
 
 /// A store that cannot be written is an error of the start.
-fn check_writable(db: &Connection, settings: &Settings) -> Result<(), OpenError> {
+fn check_writable(db: &Connection, settings: &SqliteSettings) -> Result<(), OpenError> {
     let deadline = Deadline::after(settings.busy_timeout);
     let write = settings.tables.sql("UPDATE scheduler_meta SET fence = fence");
     let written = retry(deadline, || db.execute(&write, []));
     written.map(drop).map_err(|error| OpenError::Sqlite(settings.path.clone(), error))
 }
 
-fn open_reader(settings: &Settings) -> rusqlite::Result<Connection> {
+fn open_reader(settings: &SqliteSettings) -> rusqlite::Result<Connection> {
     // Readers of a write-ahead log write to its shared memory.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = open(&settings.path, flags)?;
@@ -406,12 +406,12 @@ const INTERVAL: Duration = Duration::from_millis(5);
 /// one that writes, so that the process's own writes do not count.
 #[derive(Debug)]
 pub(crate) struct FileWatch {
-    shared: Arc<Shared>,
+    shared: Arc<Connections>,
     seen: Option<i64>,
 }
 
 impl FileWatch {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<Connections>) -> Self {
         let seen = shared.data_version().ok().flatten();
         Self { shared, seen }
     }
@@ -440,21 +440,21 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
-    use crate::host::SystemClock;
+    use crate::host::HostClock;
 
     #[test]
     fn a_panic_in_a_step_leaves_nothing_behind() {
         let folder = std::env::temp_dir().join(format!("scheduler-panic-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let settings = Settings {
+        let settings = SqliteSettings {
             path: folder.join("jobs.db"),
             tables: Tables::DEFAULT,
             synchronous: "normal",
             busy_timeout: Duration::from_secs(30),
             max_pages: None,
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(HostClock),
         };
-        let shared = Shared::open(settings).unwrap();
+        let shared = Connections::open(settings).unwrap();
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             shared.write(None, |tx| -> rusqlite::Result<()> {
                 tx.execute("UPDATE scheduler_meta SET fence = 77", []).unwrap();

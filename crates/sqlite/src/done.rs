@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    Column, Ended, JOB_COLUMNS, JobFilter, JobId, JobRow, JobState, Kind, Prune, StoreTime,
-    StoredJob, Uuid, Value,
+    Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JobFilter, JobId, JobRow, JobState,
+    Prune, StoreTime, StoredJob, Uuid,
 };
 
 use crate::rows::SqliteJob;
@@ -71,13 +71,13 @@ impl Tx<'_> {
     }
 
     /// The row of the table that has the job. The bounds of its identities exclude most of the others.
-    fn batch_of(&self, id: JobId) -> rusqlite::Result<Option<Batch>> {
+    fn batch_of(&self, id: JobId) -> rusqlite::Result<Option<DoneRow>> {
         let sql = "SELECT seq, ended_at, jobs FROM scheduler_done INDEXED BY scheduler_done_greatest \
                    WHERE greatest_id >= ?1 AND least_id <= ?1 ORDER BY greatest_id";
         let mut statement = self.statement(sql)?;
         let mut rows = statement.query(params![id.as_uuid().into_bytes()])?;
         while let Some(row) = rows.next()? {
-            let batch = Batch::read(row)?;
+            let batch = DoneRow::read(row)?;
             if batch.rows.iter().any(|row| row.job.id == id) {
                 return Ok(Some(batch));
             }
@@ -107,7 +107,7 @@ impl Tx<'_> {
             if greatest.is_ok_and(|greatest| newest.is_full_above(greatest)) {
                 break;
             }
-            let rows = Batch::read(row)?.rows.into_iter().filter(|row| !row.is_gone);
+            let rows = DoneRow::read(row)?.rows.into_iter().filter(|row| !row.is_gone);
             for job in rows.map(|row| row.kept.job).filter(|job| filter.selects(job)) {
                 newest.add(job.id, job);
             }
@@ -143,13 +143,13 @@ pub(crate) fn page_end(filter: &JobFilter) -> Vec<u8> {
 }
 
 /// A row of the table.
-struct Batch {
+struct DoneRow {
     seq: i64,
     ended_at: StoreTime,
     rows: Vec<SqliteJob>,
 }
 
-impl Batch {
+impl DoneRow {
     /// A row that another program has damaged has the jobs before the damage.
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let ended_at = StoreTime::from_micros(row.get(1)?);
@@ -160,7 +160,7 @@ impl Batch {
 
 /// Writes jobs one after the other: numbers in as few bytes as they need, and a text that the job before has, too, in one.
 fn encode(rows: &[SqliteJob]) -> Vec<u8> {
-    let mut out = Writer::default();
+    let mut out = JobEncoder::default();
     for row in rows {
         let blank = row.is_gone.then(|| without_contents(&row.job).into());
         let kept = blank.as_ref().unwrap_or(&row.kept);
@@ -168,7 +168,7 @@ fn encode(rows: &[SqliteJob]) -> Vec<u8> {
         let (mut flags, mut bit) = (0, 0);
         for (column, width) in columns().filter_map(|(_, column)| Some((column, width(column)?))) {
             let flag = match (column.get)(kept) {
-                Value::Text(state) => i64::from(state == JobState::Cancelled.word()),
+                ColumnValue::Text(state) => i64::from(state == JobState::Cancelled.word()),
                 value => value.int(),
             };
             flags |= flag << bit;
@@ -177,13 +177,13 @@ fn encode(rows: &[SqliteJob]) -> Vec<u8> {
         out.number(flags | i64::from(row.is_gone) << bit);
         for (at, column) in columns().filter(|(_, column)| width(column).is_none()) {
             match ((column.get)(kept), column.kind) {
-                (Value::Text(text), _) => out.blob(at, Some(text.as_bytes())),
-                (Value::Bytes(bytes), _) => out.blob(at, Some(&bytes)),
-                (Value::Uuid(id), _) => out.blob(at, Some(id.as_bytes())),
-                (Value::Int(micros), Kind::Time) => out.time(Some(micros)),
-                (Value::Null, Kind::Time) => out.time(None),
-                (Value::Int(number), _) => out.number(number),
-                (Value::Null, _) => out.blob(at, None),
+                (ColumnValue::Text(text), _) => out.blob(at, Some(text.as_bytes())),
+                (ColumnValue::Bytes(bytes), _) => out.blob(at, Some(&bytes)),
+                (ColumnValue::Uuid(id), _) => out.blob(at, Some(id.as_bytes())),
+                (ColumnValue::Int(micros), ColumnKind::Time) => out.time(Some(micros)),
+                (ColumnValue::Null, ColumnKind::Time) => out.time(None),
+                (ColumnValue::Int(number), _) => out.number(number),
+                (ColumnValue::Null, _) => out.blob(at, None),
             }
         }
     }
@@ -192,14 +192,14 @@ fn encode(rows: &[SqliteJob]) -> Vec<u8> {
 
 /// The columns that are written, with their places.
 fn columns() -> impl Iterator<Item = (usize, &'static Column<JobRow>)> {
-    JOB_COLUMNS.iter().enumerate().filter(|(_, column)| column.ended != Ended::Apart)
+    JOB_COLUMNS.iter().enumerate().filter(|(_, column)| column.ended != EndedColumn::Apart)
 }
 
 /// The bits of a column whose value is one of a few. A state is done or cancelled.
 fn width(column: &Column<JobRow>) -> Option<u32> {
     match column.kind {
-        Kind::Flag | Kind::Choice(_) | Kind::Words(_) => Some(1),
-        Kind::Rank => Some(2),
+        ColumnKind::Flag | ColumnKind::Choice(_) | ColumnKind::Words(_) => Some(1),
+        ColumnKind::Rank => Some(2),
         _ => None,
     }
 }
@@ -214,7 +214,7 @@ fn without_contents(job: &StoredJob) -> StoredJob {
 
 /// Reads what [`encode`] has written, up to the first job that is damaged.
 fn decode(bytes: &[u8], ended_at: StoreTime) -> Vec<SqliteJob> {
-    let mut from = Reader { bytes, last: Default::default(), last_time: 0 };
+    let mut from = JobDecoder { bytes, last: Default::default(), last_time: 0 };
     let mut rows = Vec::new();
     while !from.bytes.is_empty() {
         let Some(row) = read(&mut from, ended_at) else { break };
@@ -223,7 +223,7 @@ fn decode(bytes: &[u8], ended_at: StoreTime) -> Vec<SqliteJob> {
     rows
 }
 
-fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<SqliteJob> {
+fn read(from: &mut JobDecoder<'_>, ended_at: StoreTime) -> Option<SqliteJob> {
     let id = JobId::from_uuid(Uuid::from_slice(from.take(16)?).ok()?);
     let mut kept = JobRow::from(StoredJob::empty(id));
     let mut flags = from.number()?;
@@ -231,29 +231,31 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<SqliteJob> {
         let flag = flags & ((1 << width) - 1);
         flags >>= width;
         let value = match (column.kind, flag) {
-            (Kind::Words(_), 0) => Value::Text(JobState::Done.word().into()),
-            (Kind::Words(_), _) => Value::Text(JobState::Cancelled.word().into()),
-            _ => Value::Int(flag),
+            (ColumnKind::Words(_), 0) => ColumnValue::Text(JobState::Done.word().into()),
+            (ColumnKind::Words(_), _) => ColumnValue::Text(JobState::Cancelled.word().into()),
+            _ => ColumnValue::Int(flag),
         };
         (column.set)(&mut kept, value);
     }
     kept.is_gone = flags != 0;
     for (at, column) in columns().filter(|(_, column)| width(column).is_none()) {
         let value = match column.kind {
-            Kind::Time => from.time()?.map(Value::Int),
-            Kind::Text => from.blob(at)?.map(|text| Value::Text(String::from_utf8_lossy(text))),
-            Kind::Bytes => from.blob(at)?.map(|bytes| Value::Bytes(bytes.into())),
-            Kind::Uuid => match from.blob(at)? {
-                Some(bytes) => Some(Value::Uuid(Uuid::from_slice(bytes).ok()?)),
+            ColumnKind::Time => from.time()?.map(ColumnValue::Int),
+            ColumnKind::Text => {
+                from.blob(at)?.map(|text| ColumnValue::Text(String::from_utf8_lossy(text)))
+            }
+            ColumnKind::Bytes => from.blob(at)?.map(|bytes| ColumnValue::Bytes(bytes.into())),
+            ColumnKind::Uuid => match from.blob(at)? {
+                Some(bytes) => Some(ColumnValue::Uuid(Uuid::from_slice(bytes).ok()?)),
                 None => None,
             },
-            number => Some(Value::Int(from.number()?))
+            number => Some(ColumnValue::Int(from.number()?))
                 .filter(|value| number.range().contains(&value.int())),
         };
         if value.is_none() && !column.is_nullable {
             return None;
         }
-        (column.set)(&mut kept, value.unwrap_or(Value::Null));
+        (column.set)(&mut kept, value.unwrap_or(ColumnValue::Null));
     }
     kept.job.finished_at = Some(ended_at);
     Some(kept.into())
@@ -263,13 +265,13 @@ fn read(from: &mut Reader<'_>, ended_at: StoreTime) -> Option<SqliteJob> {
 const COLUMNS: usize = JOB_COLUMNS.len();
 
 #[derive(Default)]
-struct Writer {
+struct JobEncoder {
     bytes: Vec<u8>,
     last: [Option<Vec<u8>>; COLUMNS],
     last_time: i64,
 }
 
-impl Writer {
+impl JobEncoder {
     /// Seven bits in each byte; negative numbers are folded between the others.
     fn number(&mut self, number: i64) {
         let mut rest = (number.cast_unsigned() << 1) ^ (number >> 63).cast_unsigned();
@@ -299,13 +301,13 @@ impl Writer {
     }
 }
 
-struct Reader<'a> {
+struct JobDecoder<'a> {
     bytes: &'a [u8],
     last: [Option<&'a [u8]>; COLUMNS],
     last_time: i64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JobDecoder<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(count)?;
         self.bytes = rest;

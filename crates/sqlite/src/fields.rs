@@ -9,20 +9,20 @@ use std::ops::RangeInclusive;
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use scheduler_store::{
-    Column, JOB_COLUMNS, JobRow, Kind, NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime,
-    Uuid, Value,
+    Column, ColumnKind, ColumnValue, JOB_COLUMNS, JobRow, NEW_JOB_COLUMNS, NewColumn,
+    SCHEDULE_COLUMNS, StoreTime, Uuid,
 };
 
 /// The number of characters of a wrong text that are shown.
 const SHOWN: usize = 80;
 
 /// The columns of a row, and what is wrong with them.
-pub(crate) struct Fields<'a> {
+pub(crate) struct FieldReader<'a> {
     row: &'a Row<'a>,
     pub(crate) faults: Vec<String>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FieldReader<'a> {
     pub(crate) fn new(row: &'a Row<'a>) -> Self {
         Self { row, faults: Vec::new() }
     }
@@ -123,7 +123,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn time(&mut self, column: usize) -> rusqlite::Result<StoreTime> {
-        Ok(StoreTime::from_micros(self.int(column, Kind::Time.range())?))
+        Ok(StoreTime::from_micros(self.int(column, ColumnKind::Time.range())?))
     }
 
     /// The value of a column in this place of the row.
@@ -131,45 +131,45 @@ impl<'a> Fields<'a> {
         &mut self,
         at: usize,
         column: &Column<R>,
-    ) -> rusqlite::Result<Value<'static>> {
+    ) -> rusqlite::Result<ColumnValue<'static>> {
         if column.is_nullable && self.row.get_ref(at)? == ValueRef::Null {
-            return Ok(Value::Null);
+            return Ok(ColumnValue::Null);
         }
         Ok(match column.kind {
-            Kind::Uuid => self.opt_uuid(at)?.map_or(Value::Null, Value::Uuid),
-            Kind::Text => Value::Text(self.text(at)?.into()),
-            Kind::Words(words) => Value::Text(words[self.word(at, words)?].into()),
-            Kind::Choice(words) => Value::Int(self.word(at, &words)? as i64),
-            Kind::Bytes => Value::Bytes(self.bytes(at)?.into()),
-            number => Value::Int(self.int(at, number.range())?),
+            ColumnKind::Uuid => self.opt_uuid(at)?.map_or(ColumnValue::Null, ColumnValue::Uuid),
+            ColumnKind::Text => ColumnValue::Text(self.text(at)?.into()),
+            ColumnKind::Words(words) => ColumnValue::Text(words[self.word(at, words)?].into()),
+            ColumnKind::Choice(words) => ColumnValue::Int(self.word(at, &words)? as i64),
+            ColumnKind::Bytes => ColumnValue::Bytes(self.bytes(at)?.into()),
+            number => ColumnValue::Int(self.int(at, number.range())?),
         })
     }
 }
 
 /// The value of a column as SQLite keeps it.
-fn bound(kind: Kind, value: Value<'_>) -> ToSqlOutput<'_> {
+fn bound(kind: ColumnKind, value: ColumnValue<'_>) -> ToSqlOutput<'_> {
     match value {
-        Value::Null => ToSqlOutput::Borrowed(ValueRef::Null),
-        Value::Int(number) => match kind {
-            Kind::Choice(words) => words[usize::from(number != 0)].into(),
+        ColumnValue::Null => ToSqlOutput::Borrowed(ValueRef::Null),
+        ColumnValue::Int(number) => match kind {
+            ColumnKind::Choice(words) => words[usize::from(number != 0)].into(),
             _ => number.into(),
         },
-        Value::Uuid(id) => id.into_bytes().to_vec().into(),
-        Value::Text(Cow::Borrowed(text)) => text.into(),
-        Value::Text(Cow::Owned(text)) => text.into(),
-        Value::Bytes(Cow::Borrowed(bytes)) => bytes.into(),
-        Value::Bytes(Cow::Owned(bytes)) => bytes.into(),
+        ColumnValue::Uuid(id) => id.into_bytes().to_vec().into(),
+        ColumnValue::Text(Cow::Borrowed(text)) => text.into(),
+        ColumnValue::Text(Cow::Owned(text)) => text.into(),
+        ColumnValue::Bytes(Cow::Borrowed(bytes)) => bytes.into(),
+        ColumnValue::Bytes(Cow::Owned(bytes)) => bytes.into(),
     }
 }
 
 /// An instant that is no column of the list.
 pub(crate) fn instant(at: Option<StoreTime>) -> ToSqlOutput<'static> {
-    bound(Kind::Time, at.map_or(Value::Null, |at| Value::Int(at.as_micros())))
+    bound(ColumnKind::Time, at.map_or(ColumnValue::Null, |at| ColumnValue::Int(at.as_micros())))
 }
 
 /// A value of a schedule that its other values contradict.
-pub(crate) fn told(value: &Value<'_>) -> String {
-    match bound(Kind::Text, value.clone()) {
+pub(crate) fn told(value: &ColumnValue<'_>) -> String {
+    match bound(ColumnKind::Text, value.clone()) {
         ToSqlOutput::Borrowed(value) => shown(value),
         ToSqlOutput::Owned(value) => shown((&value).into()),
         _ => String::new(),
@@ -221,9 +221,9 @@ pub(crate) fn with_columns(text: &str) -> String {
 fn of_json(column: &NewColumn) -> String {
     let value = format!("it ->> '{}'", column.name);
     match column.kind {
-        Kind::Uuid => column.name.to_owned(),
-        Kind::Bytes => format!("CAST(coalesce({value}, '') AS BLOB)"),
-        Kind::Choice([first, second]) => {
+        ColumnKind::Uuid => column.name.to_owned(),
+        ColumnKind::Bytes => format!("CAST(coalesce({value}, '') AS BLOB)"),
+        ColumnKind::Choice([first, second]) => {
             format!("CASE WHEN {value} THEN '{second}' ELSE '{first}' END")
         }
         _ => value,
@@ -245,7 +245,7 @@ pub(crate) fn is_changing(column: &&Column<JobRow>) -> bool {
 
 /// The payload of a damaged row stays as it is.
 pub(crate) fn is_repaired(column: &&Column<JobRow>) -> bool {
-    column.kind != Kind::Bytes
+    column.kind != ColumnKind::Bytes
 }
 
 /// A value as people read it.

@@ -31,9 +31,9 @@ pub trait Clock: Send + Sync + fmt::Debug + 'static {
 /// Elsewhere than on Linux, leases are by the wall clock: a clock that is set forward by more than a lease ends sessions,
 /// and one that is set back lets dead ones live longer.
 #[derive(Debug)]
-pub(crate) struct SystemClock;
+pub(crate) struct HostClock;
 
-impl Clock for SystemClock {
+impl Clock for HostClock {
     fn now(&self) -> StoreTime {
         wall()
     }

@@ -13,7 +13,7 @@ use scheduler_store::{
     StoreTime, StoredJob, UnreadableRow,
 };
 
-use crate::connection::Shared;
+use crate::connection::Connections;
 use crate::fields::sql;
 use crate::rows::{SqliteJob, capped, read_schedule};
 use crate::schema::damaged;
@@ -21,7 +21,7 @@ use crate::sessions::held_at;
 use crate::tx::Tx;
 
 impl Tx<'_> {
-    pub(crate) fn poll(&self, request: &Poll, shared: &Shared) -> rusqlite::Result<Polled> {
+    pub(crate) fn poll(&self, request: &Poll, shared: &Connections) -> rusqlite::Result<Polled> {
         let mut polled = Polled { now: self.now, ..Polled::default() };
         if request.with_leases {
             polled.leases = self.leases(request.session)?;
@@ -65,7 +65,7 @@ impl Tx<'_> {
     }
 
     /// The schedules of a task that have something to decide, and when the next one has.
-    fn due(&self, task: &str, shared: &Shared, polled: &mut Polled) -> rusqlite::Result<()> {
+    fn due(&self, task: &str, shared: &Connections, polled: &mut Polled) -> rusqlite::Result<()> {
         let rows = self.all(
             sql!(
                 "SELECT {schedule} FROM scheduler_schedule INDEXED BY scheduler_schedule_due WHERE task = ?1 AND decide_at <= ?2"
@@ -144,7 +144,7 @@ const VERSION_SHIFT: u32 = 3;
 
 /// The jobs of one task, queue, priority and kind.
 #[derive(Debug)]
-struct Line {
+struct JobLine {
     task: String,
     queue: String,
     /// The rank of the priority: 0 for the highest.
@@ -152,7 +152,7 @@ struct Line {
     kind: i64,
 }
 
-impl Line {
+impl JobLine {
     /// Returns true if the process of a poll knows the payloads of its jobs (R24).
     fn is_known(&self, request: &Poll) -> bool {
         let version = u32::try_from(self.kind >> VERSION_SHIFT);
@@ -190,7 +190,7 @@ fn due_sql() -> &'static str {
 
 impl Tx<'_> {
     /// The lines that have jobs, of the tasks, versions and queues of a poll: a step from line to line in the index.
-    fn lines(&self, request: &Poll) -> rusqlite::Result<Vec<Line>> {
+    fn lines(&self, request: &Poll) -> rusqlite::Result<Vec<JobLine>> {
         let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
         let mut lines = Vec::new();
         for task in tasks {
@@ -207,29 +207,34 @@ impl Tx<'_> {
         Ok(lines)
     }
 
-    fn add_all(&self, task: &str, lines: &mut Vec<Line>) -> rusqlite::Result<()> {
+    fn add_all(&self, task: &str, lines: &mut Vec<JobLine>) -> rusqlite::Result<()> {
         let (mut queue, mut from) = (String::new(), (i64::MIN, 0));
         while let Some(place) = self.first(NEXT, params![task, queue, from.0, from.1], place_at)? {
             let (task, (band, kind)) = (task.to_owned(), (place.1, place.2));
-            lines.push(Line { task, queue: place.0.clone(), band, kind });
+            lines.push(JobLine { task, queue: place.0.clone(), band, kind });
             (queue, from) = (place.0, (band, kind + 1));
         }
         Ok(())
     }
 
-    fn add_of_queue(&self, task: &str, queue: &str, lines: &mut Vec<Line>) -> rusqlite::Result<()> {
+    fn add_of_queue(
+        &self,
+        task: &str,
+        queue: &str,
+        lines: &mut Vec<JobLine>,
+    ) -> rusqlite::Result<()> {
         let mut from = (i64::MIN, 0);
         while let Some((_, band, kind)) =
             self.first(NEXT_OF_QUEUE, params![task, queue, from.0, from.1], place_at)?
         {
-            lines.push(Line { task: task.to_owned(), queue: queue.to_owned(), band, kind });
+            lines.push(JobLine { task: task.to_owned(), queue: queue.to_owned(), band, kind });
             from = (band, kind + 1);
         }
         Ok(())
     }
 
     /// The due time of the earliest job that is not due yet.
-    fn next_job(&self, lines: &[Line]) -> rusqlite::Result<Option<StoreTime>> {
+    fn next_job(&self, lines: &[JobLine]) -> rusqlite::Result<Option<StoreTime>> {
         let mut next = None;
         for line in lines {
             let first = self.first(
@@ -245,7 +250,7 @@ impl Tx<'_> {
     /// Claims jobs of these lines. Damaged ones are parked.
     fn claim_of(
         &self,
-        lines: &[Line],
+        lines: &[JobLine],
         request: &Poll,
         damaged: &mut Vec<UnreadableRow>,
     ) -> rusqlite::Result<Vec<StoredJob>> {
@@ -264,7 +269,7 @@ impl Tx<'_> {
     /// Reads of a line what may be claimed of it.
     fn read_due(
         &self,
-        line: &Line,
+        line: &JobLine,
         request: &Poll,
         due: &mut Vec<SqliteJob>,
     ) -> rusqlite::Result<()> {

@@ -9,7 +9,7 @@ use scheduler_store::{
     StoreTime, StoredJob, StoredSchedule, TickJob, Uuid, damage_of, empty_schedule,
 };
 
-use crate::fields::{Fields, bound_all, instant, is_changing, is_repaired, sql, told};
+use crate::fields::{FieldReader, bound_all, instant, is_changing, is_repaired, sql, told};
 use crate::tx::Tx;
 
 /// A job with what only the store needs to know of it.
@@ -47,7 +47,7 @@ impl DerefMut for SqliteJob {
 impl SqliteJob {
     /// Reads a row of `seq, {job}`.
     pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let mut fields = Fields::new(row);
+        let mut fields = FieldReader::new(row);
         let seq = row.get(0)?;
         let mut kept = JobRow::from(StoredJob::empty(damaged_id(seq)));
         for (at, column) in (1..).zip(&JOB_COLUMNS) {
@@ -89,7 +89,7 @@ pub(crate) fn capped(count: u64) -> i64 {
 
 /// An identity that is read alone; a damaged one is one that no job has.
 pub(crate) fn id_at(row: &Row<'_>, column: usize) -> rusqlite::Result<JobId> {
-    Ok(JobId::from_uuid(Fields::new(row).opt_uuid(column)?.unwrap_or_default()))
+    Ok(JobId::from_uuid(FieldReader::new(row).opt_uuid(column)?.unwrap_or_default()))
 }
 
 impl Tx<'_> {
@@ -166,7 +166,8 @@ impl Tx<'_> {
 
 /// Reads the columns `{schedule}`: a schedule, or what is wrong with its row.
 pub(crate) fn read_schedule(row: &Row<'_>) -> rusqlite::Result<Result<StoredSchedule, String>> {
-    let (mut fields, mut schedule, mut values) = (Fields::new(row), empty_schedule(), Vec::new());
+    let (mut fields, mut schedule, mut values) =
+        (FieldReader::new(row), empty_schedule(), Vec::new());
     for (at, column) in SCHEDULE_COLUMNS.iter().enumerate() {
         let value = fields.value(at, column)?;
         (column.set)(&mut schedule, value.clone());

@@ -2,12 +2,12 @@
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    ClaimRef, Close, End, EndedNodes, Fence, JobState, Kind, Lease, Open, Opened, OtherApplication,
-    Reap, Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo,
-    SessionTask, StoredSchedule, micros, reap_count, storable,
+    ClaimRef, Close, ColumnKind, End, EndedNodes, Fence, JobState, Lease, Open, Opened,
+    OtherApplication, Reap, Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId,
+    SessionInfo, SessionTask, StoredSchedule, micros, reap_count, storable,
 };
 
-use crate::fields::{Fields, sql};
+use crate::fields::{FieldReader, sql};
 use crate::rows::{SqliteJob, id_at};
 use crate::tx::Tx;
 
@@ -40,7 +40,7 @@ impl Tx<'_> {
              WHERE id <> ?1 AND boot = ?2 AND lease_until > ?3 ORDER BY id",
             params![request.id.as_uuid().into_bytes(), self.boot_id, self.since_boot],
             |row| {
-                let mut fields = Fields::new(row);
+                let mut fields = FieldReader::new(row);
                 let other =
                     OtherApplication { application: fields.text(0)?, label: fields.text(1)? };
                 Ok((other, tasks_of(&fields.bytes(2)?)))
@@ -75,7 +75,7 @@ impl Tx<'_> {
     pub(crate) fn label_of(&self, session: SessionId) -> rusqlite::Result<String> {
         let sql = "SELECT label FROM scheduler_session WHERE id = ?1";
         let params = params![session.as_uuid().into_bytes()];
-        Ok(self.first(sql, params, |row| Fields::new(row).text(0))?.unwrap_or_default())
+        Ok(self.first(sql, params, |row| FieldReader::new(row).text(0))?.unwrap_or_default())
     }
 
     pub(crate) fn renew(&self, request: &Renew) -> rusqlite::Result<Renewed> {
@@ -141,7 +141,7 @@ impl Tx<'_> {
                     self.boot_id,
                     self.since_boot
                 ],
-                |row| Fields::new(row).text(0),
+                |row| FieldReader::new(row).text(0),
             )?;
             if let Some(label) = label {
                 ended_nodes.add(lease.session, label);
@@ -185,7 +185,7 @@ impl Tx<'_> {
              FROM scheduler_session ORDER BY id",
             params![self.boot_id, self.since_boot],
             |row| {
-                let mut fields = Fields::new(row);
+                let mut fields = FieldReader::new(row);
                 let mut session = SessionInfo::new(session_at(row, 0)?, fields.time(3)?);
                 session.label = fields.text(1)?;
                 session.build = fields.text(2)?;
@@ -218,10 +218,10 @@ fn tasks_of(bytes: &[u8]) -> Vec<SessionTask> {
 pub(crate) fn held_at(row: &Row<'_>) -> rusqlite::Result<ClaimRef> {
     Ok(ClaimRef {
         job: id_at(row, 0)?,
-        fence: Fence(Fields::new(row).int(1, Kind::Long.range())?.unsigned_abs()),
+        fence: Fence(FieldReader::new(row).int(1, ColumnKind::Long.range())?.unsigned_abs()),
     })
 }
 
 fn session_at(row: &Row<'_>, column: usize) -> rusqlite::Result<SessionId> {
-    Ok(SessionId::from_uuid(Fields::new(row).opt_uuid(column)?.unwrap_or_default()))
+    Ok(SessionId::from_uuid(FieldReader::new(row).opt_uuid(column)?.unwrap_or_default()))
 }

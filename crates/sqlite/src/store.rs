@@ -12,9 +12,9 @@ use scheduler_store::{
     statement_json,
 };
 
-use crate::connection::{FileWatch, Settings, Shared};
+use crate::connection::{Connections, FileWatch, SqliteSettings};
 use crate::error::{OpenError, check_version};
-use crate::host::{Clock, SystemClock, file_of, network_of};
+use crate::host::{Clock, HostClock, file_of, network_of};
 use crate::schema::{self, MIGRATIONS};
 use crate::tx::Tables;
 
@@ -51,7 +51,7 @@ pub enum Synchronous {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sqlite {
-    shared: Arc<Shared>,
+    shared: Arc<Connections>,
 }
 
 /// The options of a [`Sqlite`] store, set before it opens.
@@ -86,7 +86,7 @@ impl Sqlite {
             busy_timeout: BUSY_TIMEOUT,
             max_pages: None,
             is_any_file_system: false,
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(HostClock),
         }
     }
 
@@ -167,7 +167,7 @@ impl Builder {
         if is_linked && !self.is_any_file_system {
             return Err(OpenError::Linked(self.path));
         }
-        let settings = Settings {
+        let settings = SqliteSettings {
             path: self.path,
             tables: self.prefix.map_or(Ok(Tables::DEFAULT), |prefix| Tables::new(&prefix))?,
             synchronous: match self.synchronous {
@@ -178,7 +178,7 @@ impl Builder {
             max_pages: self.max_pages,
             clock: self.clock,
         };
-        Ok(Sqlite { shared: Arc::new(Shared::open(settings)?) })
+        Ok(Sqlite { shared: Arc::new(Connections::open(settings)?) })
     }
 }
 

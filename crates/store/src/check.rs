@@ -1,6 +1,6 @@
 //! The names, texts and payloads that every store can keep.
 
-use crate::column::{NEW_JOB_COLUMNS, Value};
+use crate::column::{ColumnValue, NEW_JOB_COLUMNS};
 use crate::command::Command;
 use crate::error::Refusal;
 use crate::job::NewJob;
@@ -19,7 +19,7 @@ impl NewJob {
     /// A name, the key or the trace context is empty, too long, or has a NUL, which PostgreSQL cannot keep; or the payload is too long.
     pub fn check(&self) -> Result<(), Refusal> {
         for column in &NEW_JOB_COLUMNS {
-            if let Value::Text(text) = (column.get)(self) {
+            if let ColumnValue::Text(text) = (column.get)(self) {
                 check_name(column.name, &text)?;
             }
         }

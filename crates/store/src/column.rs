@@ -18,7 +18,7 @@ use crate::job::{
 /// The value of a column. A flag is 0 or 1, a choice the place of its word, and an instant its microseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
-pub enum Value<'a> {
+pub enum ColumnValue<'a> {
     Null,
     Int(i64),
     Uuid(Uuid),
@@ -26,7 +26,7 @@ pub enum Value<'a> {
     Bytes(Cow<'a, [u8]>),
 }
 
-impl Value<'_> {
+impl ColumnValue<'_> {
     /// The number; 0 of another value.
     #[must_use]
     pub fn int(&self) -> i64 {
@@ -41,13 +41,13 @@ impl Value<'_> {
 
     /// The same, which borrows nothing.
     #[must_use]
-    pub fn into_owned(self) -> Value<'static> {
+    pub fn into_owned(self) -> ColumnValue<'static> {
         match self {
-            Self::Null => Value::Null,
-            Self::Int(number) => Value::Int(number),
-            Self::Uuid(id) => Value::Uuid(id),
-            Self::Text(text) => Value::Text(text.into_owned().into()),
-            Self::Bytes(bytes) => Value::Bytes(bytes.into_owned().into()),
+            Self::Null => ColumnValue::Null,
+            Self::Int(number) => ColumnValue::Int(number),
+            Self::Uuid(id) => ColumnValue::Uuid(id),
+            Self::Text(text) => ColumnValue::Text(text.into_owned().into()),
+            Self::Bytes(bytes) => ColumnValue::Bytes(bytes.into_owned().into()),
         }
     }
 
@@ -58,7 +58,7 @@ impl Value<'_> {
 
 /// The values that a column may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// An identity.
     Uuid,
     /// A text.
@@ -87,7 +87,7 @@ pub enum Kind {
     Micros,
 }
 
-impl Kind {
+impl ColumnKind {
     /// The numbers that are possible.
     #[must_use]
     pub const fn range(self) -> RangeInclusive<i64> {
@@ -106,7 +106,7 @@ impl Kind {
 
 /// The way in which a store keeps a column of jobs that have ended, where it keeps them together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum EndedColumn {
     /// It follows from the place of the job.
     Apart,
     /// For each job.
@@ -123,25 +123,25 @@ pub struct Column<R: 'static> {
     /// Its name.
     pub name: &'static str,
     /// Its values.
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// True if it may be null.
     pub is_nullable: bool,
     /// The way in which it is kept of jobs that have ended.
-    pub ended: Ended,
+    pub ended: EndedColumn,
     /// True if it changes after the row was made, without a command about it.
     pub changes: bool,
     /// Its value in a row.
-    pub get: for<'a> fn(&'a R) -> Value<'a>,
+    pub get: for<'a> fn(&'a R) -> ColumnValue<'a>,
     /// Sets it. A value of another kind becomes an empty one.
-    pub set: fn(&mut R, Value<'_>),
+    pub set: fn(&mut R, ColumnValue<'_>),
 }
 
 impl<R> Column<R> {
-    pub(crate) const fn ended(self, ended: Ended) -> Self {
+    pub(crate) const fn ended(self, ended: EndedColumn) -> Self {
         Self { ended, ..self }
     }
 
-    pub(crate) const fn kind(self, kind: Kind) -> Self {
+    pub(crate) const fn kind(self, kind: ColumnKind) -> Self {
         Self { kind, ..self }
     }
 
@@ -151,11 +151,11 @@ impl<R> Column<R> {
 }
 
 /// A field that a column has.
-pub(crate) trait Field {
-    const KIND: Kind;
+pub(crate) trait ColumnField {
+    const KIND: ColumnKind;
     const IS_NULLABLE: bool = false;
-    fn value(&self) -> Value<'_>;
-    fn put(&mut self, value: Value<'_>);
+    fn value(&self) -> ColumnValue<'_>;
+    fn put(&mut self, value: ColumnValue<'_>);
 }
 
 /// The column of a field of `Row`, or one whose value is read and set by other expressions.
@@ -164,16 +164,16 @@ macro_rules! column {
         $crate::column::column!(
             $name,
             $type,
-            |$row| $crate::column::Field::value(&$row.$($place).+),
-            |$row, value| $crate::column::Field::put(&mut $row.$($place).+, value)
+            |$row| $crate::column::ColumnField::value(&$row.$($place).+),
+            |$row, value| $crate::column::ColumnField::put(&mut $row.$($place).+, value)
         )
     };
     ($name:literal, $type:ty, $get:expr, $set:expr) => {
         $crate::column::Column::<Row> {
             name: $name,
-            kind: <$type as $crate::column::Field>::KIND,
-            is_nullable: <$type as $crate::column::Field>::IS_NULLABLE,
-            ended: $crate::column::Ended::Each,
+            kind: <$type as $crate::column::ColumnField>::KIND,
+            is_nullable: <$type as $crate::column::ColumnField>::IS_NULLABLE,
+            ended: $crate::column::EndedColumn::Each,
             changes: false,
             get: $get,
             set: $set,
@@ -185,15 +185,15 @@ pub(crate) use column;
 /// Fields that a column has: the type, its kind, its value, and the field from a value.
 macro_rules! fields {
     ($($type:ty = $kind:expr, |$this:ident| $get:expr, |$value:ident| $set:expr;)*) => {$(
-        impl Field for $type {
-            const KIND: Kind = $kind;
+        impl ColumnField for $type {
+            const KIND: ColumnKind = $kind;
 
-            fn value(&self) -> Value<'_> {
+            fn value(&self) -> ColumnValue<'_> {
                 let $this = self;
                 $get
             }
 
-            fn put(&mut self, $value: Value<'_>) {
+            fn put(&mut self, $value: ColumnValue<'_>) {
                 *self = $set;
             }
         }
@@ -201,44 +201,44 @@ macro_rules! fields {
 }
 
 fields! {
-    String = Kind::Text, |this| Value::Text(Cow::Borrowed(this)), |value| text(value).unwrap_or_default();
-    bool = Kind::Flag, |this| Value::Int(i64::from(*this)), |value| value.int() != 0;
-    u32 = Kind::Number, |this| Value::Int(i64::from(*this)), |value| u32::try_from(value.int()).unwrap_or(0);
-    u64 = Kind::Long, |this| long(*this), |value| value.unsigned();
-    Fence = Kind::Long, |this| long(this.0), |value| Self(value.unsigned());
-    StoreTime = Kind::Time, |this| Value::Int(this.as_micros()), |value| Self::from_micros(value.int());
-    Priority = Kind::Rank, |this| Value::Int(this.rank().into()), |value| Self::from_rank(value.int());
-    Vec<u8> = Kind::Bytes, |this| Value::Bytes(Cow::Borrowed(this)), |value| bytes(value);
-    OnLost = Kind::Choice([OnLost::Rerun.name(), OnLost::Abandon.name()]),
-        |this| Value::Int((*this == Self::Abandon).into()),
+    String = ColumnKind::Text, |this| ColumnValue::Text(Cow::Borrowed(this)), |value| text(value).unwrap_or_default();
+    bool = ColumnKind::Flag, |this| ColumnValue::Int(i64::from(*this)), |value| value.int() != 0;
+    u32 = ColumnKind::Number, |this| ColumnValue::Int(i64::from(*this)), |value| u32::try_from(value.int()).unwrap_or(0);
+    u64 = ColumnKind::Long, |this| long(*this), |value| value.unsigned();
+    Fence = ColumnKind::Long, |this| long(this.0), |value| Self(value.unsigned());
+    StoreTime = ColumnKind::Time, |this| ColumnValue::Int(this.as_micros()), |value| Self::from_micros(value.int());
+    Priority = ColumnKind::Rank, |this| ColumnValue::Int(this.rank().into()), |value| Self::from_rank(value.int());
+    Vec<u8> = ColumnKind::Bytes, |this| ColumnValue::Bytes(Cow::Borrowed(this)), |value| bytes(value);
+    OnLost = ColumnKind::Choice([OnLost::Rerun.name(), OnLost::Abandon.name()]),
+        |this| ColumnValue::Int((*this == Self::Abandon).into()),
         |value| if value.int() == 0 { Self::Rerun } else { Self::Abandon };
-    KeyUntil = Kind::Choice(["end", "start"]),
-        |this| Value::Int((*this == Self::Start).into()),
+    KeyUntil = ColumnKind::Choice(["end", "start"]),
+        |this| ColumnValue::Int((*this == Self::Start).into()),
         |value| if value.int() == 0 { Self::End } else { Self::Start };
-    JobState = Kind::Words(&["parked", "ready", "running", "done", "cancelled"]),
-        |this| Value::Text(Cow::Borrowed(this.word())),
+    JobState = ColumnKind::Words(&["parked", "ready", "running", "done", "cancelled"]),
+        |this| ColumnValue::Text(Cow::Borrowed(this.word())),
         |value| Self::ALL.into_iter().find(|each| each.word() == value.text()).unwrap_or(Self::Parked);
-    Overlap = Kind::Words(&["skip", "queue_one", "allow"]),
-        |this| Value::Text(Cow::Borrowed(this.name())),
+    Overlap = ColumnKind::Words(&["skip", "queue_one", "allow"]),
+        |this| ColumnValue::Text(Cow::Borrowed(this.name())),
         |value| value.text().parse().unwrap_or(Self::Skip);
-    JobId = Kind::Uuid,
-        |this| Value::Uuid(this.as_uuid()),
-        |value| if let Value::Uuid(id) = value { Self::from_uuid(id) } else { return };
+    JobId = ColumnKind::Uuid,
+        |this| ColumnValue::Uuid(this.as_uuid()),
+        |value| if let ColumnValue::Uuid(id) = value { Self::from_uuid(id) } else { return };
 }
 
 /// The same for fields that may have no value.
 macro_rules! nullable {
     ($($type:ty = $kind:expr, |$this:ident| $get:expr, |$value:ident| $set:expr;)*) => {$(
-        impl Field for $type {
-            const KIND: Kind = $kind;
+        impl ColumnField for $type {
+            const KIND: ColumnKind = $kind;
             const IS_NULLABLE: bool = true;
 
-            fn value(&self) -> Value<'_> {
+            fn value(&self) -> ColumnValue<'_> {
                 let $this = self;
-                Option::unwrap_or($get, Value::Null)
+                Option::unwrap_or($get, ColumnValue::Null)
             }
 
-            fn put(&mut self, $value: Value<'_>) {
+            fn put(&mut self, $value: ColumnValue<'_>) {
                 *self = $set;
             }
         }
@@ -246,27 +246,27 @@ macro_rules! nullable {
 }
 
 nullable! {
-    Option<String> = Kind::Text, |this| this.as_deref().map(|text| Value::Text(Cow::Borrowed(text))), |value| text(value);
-    Option<StoreTime> = Kind::Time, |this| this.map(|at| Value::Int(at.as_micros())),
-        |value| (value != Value::Null).then(|| StoreTime::from_micros(value.int()));
-    Option<JobId> = Kind::Uuid, |this| this.map(|id| Value::Uuid(id.as_uuid())),
-        |value| if let Value::Uuid(id) = value { Some(JobId::from_uuid(id)) } else { None };
-    Option<SessionId> = Kind::Uuid, |this| this.map(|id| Value::Uuid(id.as_uuid())),
-        |value| if let Value::Uuid(id) = value { Some(SessionId::from_uuid(id)) } else { None };
-    Vec<JobAttempt> = Kind::Text, |this| attempts_to_text(this).map(|text| Value::Text(Cow::Owned(text))),
-        |value| if value == Value::Null { Self::new() } else { attempts_of_text(value.text()) };
+    Option<String> = ColumnKind::Text, |this| this.as_deref().map(|text| ColumnValue::Text(Cow::Borrowed(text))), |value| text(value);
+    Option<StoreTime> = ColumnKind::Time, |this| this.map(|at| ColumnValue::Int(at.as_micros())),
+        |value| (value != ColumnValue::Null).then(|| StoreTime::from_micros(value.int()));
+    Option<JobId> = ColumnKind::Uuid, |this| this.map(|id| ColumnValue::Uuid(id.as_uuid())),
+        |value| if let ColumnValue::Uuid(id) = value { Some(JobId::from_uuid(id)) } else { None };
+    Option<SessionId> = ColumnKind::Uuid, |this| this.map(|id| ColumnValue::Uuid(id.as_uuid())),
+        |value| if let ColumnValue::Uuid(id) = value { Some(SessionId::from_uuid(id)) } else { None };
+    Vec<JobAttempt> = ColumnKind::Text, |this| attempts_to_text(this).map(|text| ColumnValue::Text(Cow::Owned(text))),
+        |value| if value == ColumnValue::Null { Self::new() } else { attempts_of_text(value.text()) };
 }
 
-pub(crate) fn long(number: u64) -> Value<'static> {
-    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+pub(crate) fn long(number: u64) -> ColumnValue<'static> {
+    ColumnValue::Int(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-pub(crate) fn text(value: Value<'_>) -> Option<String> {
-    if let Value::Text(text) = value { Some(text.into_owned()) } else { None }
+pub(crate) fn text(value: ColumnValue<'_>) -> Option<String> {
+    if let ColumnValue::Text(text) = value { Some(text.into_owned()) } else { None }
 }
 
-fn bytes(value: Value<'_>) -> Vec<u8> {
-    if let Value::Bytes(bytes) = value { bytes.into_owned() } else { Vec::new() }
+fn bytes(value: ColumnValue<'_>) -> Vec<u8> {
+    if let ColumnValue::Bytes(bytes) = value { bytes.into_owned() } else { Vec::new() }
 }
 
 /// A job, and what only stores need to know of it.
@@ -306,64 +306,74 @@ type Row = JobRow;
 
 /// All columns of a job. A new one is a line here, one in the table of each store, and a field of [`StoredJob`].
 pub const JOB_COLUMNS: [Column<JobRow>; 28] = [
-    column!("id", JobId, row.job.id).ended(Ended::Apart),
-    column!("task", String, row.job.task).ended(Ended::Same),
-    column!("payload", Vec<u8>, row.job.payload.bytes).ended(Ended::Blank),
-    column!("payload_version", u32, row.job.payload.version).ended(Ended::Same),
-    column!("queue", String, row.job.queue).ended(Ended::Same),
-    column!("priority", Priority, row.job.priority).ended(Ended::Same),
-    column!("key", Option<String>, row.job.key).ended(Ended::Blank).changes(),
-    column!("state", JobState, row.job.state).ended(Ended::Same).changes(),
+    column!("id", JobId, row.job.id).ended(EndedColumn::Apart),
+    column!("task", String, row.job.task).ended(EndedColumn::Same),
+    column!("payload", Vec<u8>, row.job.payload.bytes).ended(EndedColumn::Blank),
+    column!("payload_version", u32, row.job.payload.version).ended(EndedColumn::Same),
+    column!("queue", String, row.job.queue).ended(EndedColumn::Same),
+    column!("priority", Priority, row.job.priority).ended(EndedColumn::Same),
+    column!("key", Option<String>, row.job.key).ended(EndedColumn::Blank).changes(),
+    column!("state", JobState, row.job.state).ended(EndedColumn::Same).changes(),
     column!("run_at", StoreTime, row.job.run_at).changes(),
-    column!("attempt", u32, row.job.attempt).kind(Kind::Count).ended(Ended::Same).changes(),
-    column!("lost", u32, row.job.lost).kind(Kind::Count).ended(Ended::Blank).changes(),
-    column!("undecoded", u32, row.job.undecoded).kind(Kind::Count).ended(Ended::Blank).changes(),
-    column!("max_attempts", u32, row.job.max_attempts)
-        .kind(Kind::AtLeastOne)
-        .ended(Ended::Same)
+    column!("attempt", u32, row.job.attempt)
+        .kind(ColumnKind::Count)
+        .ended(EndedColumn::Same)
         .changes(),
-    column!("on_lost", OnLost, row.job.on_lost).ended(Ended::Blank),
+    column!("lost", u32, row.job.lost).kind(ColumnKind::Count).ended(EndedColumn::Blank).changes(),
+    column!("undecoded", u32, row.job.undecoded)
+        .kind(ColumnKind::Count)
+        .ended(EndedColumn::Blank)
+        .changes(),
+    column!("max_attempts", u32, row.job.max_attempts)
+        .kind(ColumnKind::AtLeastOne)
+        .ended(EndedColumn::Same)
+        .changes(),
+    column!("on_lost", OnLost, row.job.on_lost).ended(EndedColumn::Blank),
     column!("fence", Fence, row.job.fence).changes(),
-    column!("session", Option<SessionId>, row.job.session).ended(Ended::Same).changes(),
+    column!("session", Option<SessionId>, row.job.session).ended(EndedColumn::Same).changes(),
     column!("schedule", Option<String>, schedule, |row, value| {
         row.job.origin = text(value).map(|schedule| Origin::new(schedule, None, 0));
     })
-    .ended(Ended::Blank),
+    .ended(EndedColumn::Blank),
     column!("tick", Option<StoreTime>, tick, |row, value| {
         row.job.origin.iter_mut().for_each(|origin| origin.tick.put(value.clone()));
     })
-    .ended(Ended::Blank),
+    .ended(EndedColumn::Blank),
     column!("missed", u64, missed, |row, value| {
         row.job.origin.iter_mut().for_each(|origin| origin.missed.put(value.clone()));
     })
-    .ended(Ended::Blank),
-    column!("is_cancel_requested", bool, row.job.is_cancel_requested).ended(Ended::Apart).changes(),
+    .ended(EndedColumn::Blank),
+    column!("is_cancel_requested", bool, row.job.is_cancel_requested)
+        .ended(EndedColumn::Apart)
+        .changes(),
     column!("created_at", StoreTime, row.job.created_at),
     column!("started_at", Option<StoreTime>, row.job.started_at).changes(),
-    column!("finished_at", Option<StoreTime>, row.job.finished_at).ended(Ended::Apart).changes(),
-    column!("error", Option<String>, row.job.error).ended(Ended::Blank).changes(),
-    column!("traceparent", Option<String>, row.job.traceparent).ended(Ended::Blank),
-    column!("attempts", Vec<JobAttempt>, row.job.attempts).ended(Ended::Blank).changes(),
-    column!("key_until", KeyUntil, row.key_until).ended(Ended::Blank),
-    column!("is_exclusive", bool, row.is_exclusive).ended(Ended::Blank),
+    column!("finished_at", Option<StoreTime>, row.job.finished_at)
+        .ended(EndedColumn::Apart)
+        .changes(),
+    column!("error", Option<String>, row.job.error).ended(EndedColumn::Blank).changes(),
+    column!("traceparent", Option<String>, row.job.traceparent).ended(EndedColumn::Blank),
+    column!("attempts", Vec<JobAttempt>, row.job.attempts).ended(EndedColumn::Blank).changes(),
+    column!("key_until", KeyUntil, row.key_until).ended(EndedColumn::Blank),
+    column!("is_exclusive", bool, row.is_exclusive).ended(EndedColumn::Blank),
 ];
 
 /// The number of the first columns, which [`StoredJob`] has.
 pub const JOB_COLUMNS_SHOWN: usize = JOB_COLUMNS.len() - 2;
 
-fn schedule(row: &JobRow) -> Value<'_> {
+fn schedule(row: &JobRow) -> ColumnValue<'_> {
     row.job
         .origin
         .as_ref()
-        .map_or(Value::Null, |origin| Value::Text(Cow::Borrowed(&origin.schedule)))
+        .map_or(ColumnValue::Null, |origin| ColumnValue::Text(Cow::Borrowed(&origin.schedule)))
 }
 
-fn tick(row: &JobRow) -> Value<'_> {
-    row.job.origin.as_ref().map_or(Value::Null, |origin| origin.tick.value())
+fn tick(row: &JobRow) -> ColumnValue<'_> {
+    row.job.origin.as_ref().map_or(ColumnValue::Null, |origin| origin.tick.value())
 }
 
-fn missed(row: &JobRow) -> Value<'_> {
-    row.job.origin.as_ref().map_or(Value::Int(0), |origin| long(origin.missed))
+fn missed(row: &JobRow) -> ColumnValue<'_> {
+    row.job.origin.as_ref().map_or(ColumnValue::Int(0), |origin| long(origin.missed))
 }
 
 /// A column of a request for a new job.
@@ -372,19 +382,19 @@ pub struct NewColumn {
     /// Its name.
     pub name: &'static str,
     /// Its values.
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// The column of the job that has the same value, if one has.
     pub same: Option<&'static str>,
     /// True if a waiting job that has its key gets the value.
     pub replaces: bool,
     /// Its value.
-    pub get: for<'a> fn(&'a NewJob) -> Value<'a>,
+    pub get: for<'a> fn(&'a NewJob) -> ColumnValue<'a>,
 }
 
 const fn new(
     name: &'static str,
-    kind: Kind,
-    get: for<'a> fn(&'a NewJob) -> Value<'a>,
+    kind: ColumnKind,
+    get: for<'a> fn(&'a NewJob) -> ColumnValue<'a>,
 ) -> NewColumn {
     NewColumn { name, kind, same: None, replaces: false, get }
 }
@@ -404,46 +414,50 @@ const WAIT_MAX: i64 = 300_000_000_000_000_000;
 
 /// All columns of a request for a new job. Instants and waits are microseconds.
 pub const NEW_JOB_COLUMNS: [NewColumn; 16] = [
-    new("id", Kind::Uuid, |new| new.id.value()).same("id"),
-    new("task", Kind::Text, |new| new.task.value()).same("task"),
-    new("payload", Kind::Bytes, |new| new.payload.bytes.value()).same("payload").replaces(),
-    new("version", Kind::Number, |new| new.payload.version.value())
+    new("id", ColumnKind::Uuid, |new| new.id.value()).same("id"),
+    new("task", ColumnKind::Text, |new| new.task.value()).same("task"),
+    new("payload", ColumnKind::Bytes, |new| new.payload.bytes.value()).same("payload").replaces(),
+    new("version", ColumnKind::Number, |new| new.payload.version.value())
         .same("payload_version")
         .replaces(),
-    new("queue", Kind::Text, |new| new.queue.value()).same("queue"),
-    new("priority", Kind::Rank, |new| new.priority.value()).same("priority").replaces(),
-    new("at", Kind::Time, |new| match new.when {
-        When::At(at) => Value::Int(at.as_micros()),
-        When::Now | When::After(_) => Value::Null,
+    new("queue", ColumnKind::Text, |new| new.queue.value()).same("queue"),
+    new("priority", ColumnKind::Rank, |new| new.priority.value()).same("priority").replaces(),
+    new("at", ColumnKind::Time, |new| match new.when {
+        When::At(at) => ColumnValue::Int(at.as_micros()),
+        When::Now | When::After(_) => ColumnValue::Null,
     }),
-    new("wait", Kind::Long, |new| match new.when {
-        When::After(wait) => Value::Int(micros(wait).min(WAIT_MAX)),
-        When::Now | When::At(_) => Value::Int(0),
+    new("wait", ColumnKind::Long, |new| match new.when {
+        When::After(wait) => ColumnValue::Int(micros(wait).min(WAIT_MAX)),
+        When::Now | When::At(_) => ColumnValue::Int(0),
     }),
-    new("key", Kind::Text, |new| match &new.key {
+    new("key", ColumnKind::Text, |new| match &new.key {
         Some(key) => key.text.value(),
-        None => Value::Null,
+        None => ColumnValue::Null,
     }),
-    new("until_start", Kind::Flag, |new| {
+    new("until_start", ColumnKind::Flag, |new| {
         flag(new.key.as_ref().is_some_and(|key| key.until == KeyUntil::Start))
     }),
-    new("replace", Kind::Flag, |new| {
+    new("replace", ColumnKind::Flag, |new| {
         flag(new.key.as_ref().is_some_and(|key| key.on_conflict == OnConflict::Replace))
     }),
-    new("max_attempts", Kind::AtLeastOne, |new| Value::Int(i64::from(new.max_attempts.max(1))))
-        .same("max_attempts")
-        .replaces(),
+    new("max_attempts", ColumnKind::AtLeastOne, |new| {
+        ColumnValue::Int(i64::from(new.max_attempts.max(1)))
+    })
+    .same("max_attempts")
+    .replaces(),
     new("abandon", OnLost::KIND, |new| new.on_lost.value()).same("on_lost"),
-    new("traceparent", Kind::Text, |new| new.traceparent.value()).same("traceparent").replaces(),
-    new("resent", Kind::Flag, |new| new.is_resent.value()),
-    new("key_for", Kind::Long, |new| match new.key.as_ref().map(|key| key.until) {
-        Some(KeyUntil::For(time)) => Value::Int(micros(time).min(WAIT_MAX)),
-        _ => Value::Null,
+    new("traceparent", ColumnKind::Text, |new| new.traceparent.value())
+        .same("traceparent")
+        .replaces(),
+    new("resent", ColumnKind::Flag, |new| new.is_resent.value()),
+    new("key_for", ColumnKind::Long, |new| match new.key.as_ref().map(|key| key.until) {
+        Some(KeyUntil::For(time)) => ColumnValue::Int(micros(time).min(WAIT_MAX)),
+        _ => ColumnValue::Null,
     }),
 ];
 
-fn flag(is_set: bool) -> Value<'static> {
-    Value::Int(i64::from(is_set))
+fn flag(is_set: bool) -> ColumnValue<'static> {
+    ColumnValue::Int(i64::from(is_set))
 }
 
 /// A JSON array of the jobs, for a store whose [`statement`](crate::Store::statement) takes it.
@@ -478,14 +492,16 @@ impl Serialize for NewJobJson<'_> {
 
 fn json(column: &NewColumn, job: &NewJob) -> Json {
     match (column.get)(job) {
-        Value::Int(flag) if matches!(column.kind, Kind::Flag | Kind::Choice(_)) => {
+        ColumnValue::Int(flag)
+            if matches!(column.kind, ColumnKind::Flag | ColumnKind::Choice(_)) =>
+        {
             (flag != 0).into()
         }
-        Value::Int(number) => number.into(),
-        Value::Uuid(id) => id.to_string().into(),
-        Value::Text(text) => text.into(),
-        Value::Bytes(bytes) if !bytes.is_empty() => String::from_utf8_lossy(&bytes).into(),
-        Value::Bytes(_) | Value::Null => Json::Null,
+        ColumnValue::Int(number) => number.into(),
+        ColumnValue::Uuid(id) => id.to_string().into(),
+        ColumnValue::Text(text) => text.into(),
+        ColumnValue::Bytes(bytes) if !bytes.is_empty() => String::from_utf8_lossy(&bytes).into(),
+        ColumnValue::Bytes(_) | ColumnValue::Null => Json::Null,
     }
 }
 

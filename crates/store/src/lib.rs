@@ -44,8 +44,8 @@ mod store;
 
 pub use check::{NAME_MAX, PAYLOAD_MAX, TEXT_MAX, check_name, identifier, storable};
 pub use column::{
-    Column, Ended, JOB_COLUMNS, JOB_COLUMNS_SHOWN, JobRow, Kind, NEW_JOB_COLUMNS, NewColumn, Value,
-    statement_json,
+    Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JOB_COLUMNS_SHOWN, JobRow,
+    NEW_JOB_COLUMNS, NewColumn, statement_json,
 };
 pub use command::{
     BulkOutcome, Command, CommandAll, CommandOutcome, JobAction, JobPause, Pause, PauseScope,
@@ -60,7 +60,7 @@ pub use job::{
     When, attempts_of_text, attempts_to_text,
 };
 pub use known::Known;
-pub use model::{Model, State};
+pub use model::{Model, ModelState};
 pub use request::{
     CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
     Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::column::{Column, Field, Kind, Value, column, text};
+use crate::column::{Column, ColumnField, ColumnKind, ColumnValue, column, text};
 use crate::command::Pause;
 use crate::id::{JobId, StoreTime, micros};
 use crate::job::{OnLost, Priority};
@@ -32,12 +32,14 @@ macro_rules! part {
 macro_rules! micros_of {
     ($name:literal, $part:literal, $is_nullable:literal, $row:ident, $rule:expr, $rule_mut:expr) => {
         Column {
-            kind: Kind::Micros,
+            kind: ColumnKind::Micros,
             is_nullable: $is_nullable,
             ..column!(
                 $name,
                 u64,
-                |$row| $rule.map_or(Value::Null, |rule| Value::Int(rule.timing.parts().1[$part])),
+                |$row| $rule.map_or(ColumnValue::Null, |rule| ColumnValue::Int(
+                    rule.timing.parts().1[$part]
+                )),
                 |$row, value| if let Some(rule) = $rule_mut {
                     let (word, mut parts) = rule.timing.parts();
                     parts[$part] = value.int();
@@ -108,7 +110,7 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 37] = [
     column!("anchor", Option<StoreTime>, row.anchor),
     column!("next", Next, row.next),
     column!("next_tick", Option<StoreTime>, next_tick, |row, value| {
-        if let (Next::At(tick), Value::Int(_)) = (&mut row.next, &value) {
+        if let (Next::At(tick), ColumnValue::Int(_)) = (&mut row.next, &value) {
             tick.put(value);
         }
     }),
@@ -122,7 +124,7 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 37] = [
         Option<StoreTime>,
         |row| of(&row.pause, |pause| pause.since.value()),
         |row, value| {
-            let since = (value != Value::Null).then(|| StoreTime::from_micros(value.int()));
+            let since = (value != ColumnValue::Null).then(|| StoreTime::from_micros(value.int()));
             row.pause = since.map(|since| Pause::new(since, None, "", ""));
         }
     ),
@@ -135,7 +137,8 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 37] = [
         |row| of(&row.waiting, |tick| tick.id.value()),
         |row, value| {
             let (tick, missed, run_at) = (StoreTime::MIN, 0, StoreTime::MIN);
-            let id = if let Value::Uuid(id) = value { Some(JobId::from_uuid(id)) } else { None };
+            let id =
+                if let ColumnValue::Uuid(id) = value { Some(JobId::from_uuid(id)) } else { None };
             row.waiting = id.map(|id| TickJob { id, tick, missed, run_at });
         }
     ),
@@ -145,12 +148,12 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 37] = [
     column!("registrant_opened", StoreTime, row.registrant_opened),
 ];
 
-fn of<'a, T>(part: &'a Option<T>, value: impl FnOnce(&'a T) -> Value<'a>) -> Value<'a> {
-    part.as_ref().map_or(Value::Null, value)
+fn of<'a, T>(part: &'a Option<T>, value: impl FnOnce(&'a T) -> ColumnValue<'a>) -> ColumnValue<'a> {
+    part.as_ref().map_or(ColumnValue::Null, value)
 }
 
-fn next_tick(row: &Row) -> Value<'_> {
-    row.next_tick().map_or(Value::Null, |tick| Value::Int(tick.as_micros()))
+fn next_tick(row: &Row) -> ColumnValue<'_> {
+    row.next_tick().map_or(ColumnValue::Null, |tick| ColumnValue::Int(tick.as_micros()))
 }
 
 impl Timing {
@@ -178,14 +181,15 @@ impl Timing {
     }
 }
 
-impl Field for Timing {
-    const KIND: Kind = Kind::Words(&["computed", "rate", "delay", "once", "once_after"]);
+impl ColumnField for Timing {
+    const KIND: ColumnKind =
+        ColumnKind::Words(&["computed", "rate", "delay", "once", "once_after"]);
 
-    fn value(&self) -> Value<'_> {
-        Value::Text(Cow::Borrowed(self.parts().0))
+    fn value(&self) -> ColumnValue<'_> {
+        ColumnValue::Text(Cow::Borrowed(self.parts().0))
     }
 
-    fn put(&mut self, value: Value<'_>) {
+    fn put(&mut self, value: ColumnValue<'_>) {
         *self = Self::of(value.text(), [0, 0]);
     }
 }
@@ -203,14 +207,14 @@ impl Next {
     }
 }
 
-impl Field for Next {
-    const KIND: Kind = Kind::Words(&["unknown", "at", "job", "never"]);
+impl ColumnField for Next {
+    const KIND: ColumnKind = ColumnKind::Words(&["unknown", "at", "job", "never"]);
 
-    fn value(&self) -> Value<'_> {
-        Value::Text(Cow::Borrowed(self.word()))
+    fn value(&self) -> ColumnValue<'_> {
+        ColumnValue::Text(Cow::Borrowed(self.word()))
     }
 
-    fn put(&mut self, value: Value<'_>) {
+    fn put(&mut self, value: ColumnValue<'_>) {
         *self = match value.text() {
             "at" => Self::At(StoreTime::MIN),
             "job" => Self::AfterJob,
@@ -229,14 +233,14 @@ pub fn empty_schedule() -> StoredSchedule {
 /// The columns whose values a schedule cannot have beside the others: it has another one in their place.
 pub fn damage_of<'a>(
     schedule: &'a StoredSchedule,
-    read: &'a [Value<'_>],
-) -> impl Iterator<Item = (&'static str, &'a Value<'a>)> {
+    read: &'a [ColumnValue<'_>],
+) -> impl Iterator<Item = (&'static str, &'a ColumnValue<'a>)> {
     let columns = SCHEDULE_COLUMNS.iter().zip(read);
     columns.filter_map(|(column, read)| {
         let kept = (column.get)(schedule);
         let is_kept = kept == *read
-            || kept == Value::Null
-            || column.kind == Kind::Micros && kept == Value::Int(0) && read.int() >= 0;
+            || kept == ColumnValue::Null
+            || column.kind == ColumnKind::Micros && kept == ColumnValue::Int(0) && read.int() >= 0;
         (!is_kept).then_some((column.name, read))
     })
 }

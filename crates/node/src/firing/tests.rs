@@ -7,7 +7,7 @@ use scheduler_store::{
     Skips, StoreTime, StoredSchedule, Timing,
 };
 
-use super::{COUNTED_MAX, Plan, Sequence, plan};
+use super::{COUNTED_MAX, FirePlan, Sequence, plan};
 use crate::config::{Misfire, Policy, Rules};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -52,13 +52,18 @@ fn row(overlap: Overlap) -> StoredSchedule {
     row
 }
 
-fn plans(row: StoredSchedule, busy_since: Option<f64>, misfire: Misfire, now: f64) -> Vec<Plan> {
+fn plans(
+    row: StoredSchedule,
+    busy_since: Option<f64>,
+    misfire: Misfire,
+    now: f64,
+) -> Vec<FirePlan> {
     let due = DueSchedule { schedule: row, busy_since: busy_since.map(at) };
     plan(&due, at(now), &With(misfire, None), 100)
 }
 
 /// The ticks that become jobs, and what is skipped.
-fn decided(plans: &[Plan]) -> (Vec<f64>, Skips) {
+fn decided(plans: &[FirePlan]) -> (Vec<f64>, Skips) {
     let ticks = plans.iter().filter_map(|plan| plan.tick.as_ref());
     let ticks = ticks.map(|tick| tick.tick.as_micros() as f64 / 1e6).collect();
     let none = Skips::default();

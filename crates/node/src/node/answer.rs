@@ -10,7 +10,7 @@ use scheduler_store::{
 };
 
 use super::ended::LOCKED;
-use super::{InFlight, Node, Phase};
+use super::{InFlight, Node, NodePhase};
 use crate::claims::Claim;
 use crate::effect::{Answer, Effect, LostReason, NodeEvent, Request, RequestId};
 
@@ -272,7 +272,7 @@ impl Node {
         let damaged = polled.damaged.into_iter();
         effects.extend(damaged.map(|damage| Effect::Event(NodeEvent::Damaged(damage))));
         // A process that stops has nothing more to decide.
-        if self.phase != Phase::Working {
+        if self.phase != NodePhase::Working {
             return;
         }
         self.poll_no_later_than(polled.next_job);

@@ -28,7 +28,7 @@ impl Node {
         now: Tick,
         effects: &mut Vec<Effect>,
     ) {
-        let is_working = self.session() == Some(session) && self.phase == super::Phase::Working;
+        let is_working = self.session() == Some(session) && self.phase == super::NodePhase::Working;
         let config = Arc::clone(&self.config);
         let task = config.task(&job.task).filter(|task| self.claims.within_limit(task) > 0);
         let Some(task) = task.filter(|_| is_working) else {

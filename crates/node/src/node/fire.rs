@@ -13,7 +13,7 @@ use scheduler_store::{
 use super::Node;
 use super::ended::LOCKED;
 use crate::effect::{Effect, NodeEvent, Request};
-use crate::firing::{Plan, plan};
+use crate::firing::{FirePlan, plan};
 
 /// The most ticks of one request; the others wait for the next one.
 const FIRES_MAX: usize = 100;
@@ -134,7 +134,7 @@ impl Node {
         session: SessionId,
         due: &DueSchedule,
         rule: String,
-        plan: Plan,
+        plan: FirePlan,
         claim: Option<u32>,
         not_after: StoreTime,
     ) -> Fire {

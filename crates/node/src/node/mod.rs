@@ -50,7 +50,7 @@ pub struct Node {
     clock: StoreClock,
     backoff: StoreBackoff,
     peers: PeerLeases,
-    phase: Phase,
+    phase: NodePhase,
 
     session: Option<Session>,
     /// The last session of this process, until a further one was opened.
@@ -107,12 +107,12 @@ pub struct Node {
     is_followed: bool,
     /// When the thread of the store was last seen to make progress (R20).
     progress: Tick,
-    deadlines: Times,
+    deadlines: Deadlines,
 }
 
 /// When something is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Times {
+struct Deadlines {
     /// Register the schedules of the program.
     register: Tick,
     poll: Tick,
@@ -134,7 +134,7 @@ struct Times {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Phase {
+enum NodePhase {
     Working,
     Stopping,
     Stopped,
@@ -168,7 +168,7 @@ impl Node {
         now: Tick,
         wall: StoreTime,
     ) -> Self {
-        let deadlines = Times {
+        let deadlines = Deadlines {
             register: now,
             poll: now,
             routine: now,
@@ -190,7 +190,7 @@ impl Node {
             clock: StoreClock::new(wall, now),
             backoff: StoreBackoff::default(),
             peers: PeerLeases::default(),
-            phase: Phase::Working,
+            phase: NodePhase::Working,
             session: None,
             former: None,
             first_opened: None,
@@ -295,7 +295,7 @@ impl Node {
     /// When a thread has to look again, by [`Input::Timer`], if nothing happens before; none while it waits for an answer.
     #[must_use]
     pub fn wake(&self, channel: Channel) -> Option<Tick> {
-        if self.phase == Phase::Stopped {
+        if self.phase == NodePhase::Stopped {
             return None;
         }
         match channel {
@@ -312,11 +312,11 @@ impl Node {
         let ready = self.backoff.next();
         let work = match (self.session, self.phase) {
             _ if !self.finishes.is_empty() => ready,
-            (None, Phase::Working) => ready,
+            (None, NodePhase::Working) => ready,
             (None, _) => heartbeat,
             // A renewal asks for the store's clock first.
             (Some(_), _) if self.not_after(self.progress).is_none() => heartbeat,
-            (Some(_), Phase::Working) => {
+            (Some(_), NodePhase::Working) => {
                 let deadlines = &self.deadlines;
                 let fire = if self.due.is_empty() { Tick::MAX } else { deadlines.fire };
                 let register = if self.is_registered { Tick::MAX } else { deadlines.register };
@@ -373,7 +373,7 @@ impl Node {
     #[must_use]
     pub fn rests_until(&self, now: Tick) -> Option<Tick> {
         let deadlines = &self.deadlines;
-        let is_open = self.phase == Phase::Working
+        let is_open = self.phase == NodePhase::Working
             && self.is_registered
             && self.session.is_some_and(|session| now < session.valid_until)
             && self.clock.earliest(now).is_some()

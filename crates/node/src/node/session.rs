@@ -10,7 +10,7 @@ use scheduler_store::{
 };
 
 use crate::effect::{Channel, Effect, LostReason, NodeEvent, Request, RequestId};
-use crate::node::{InFlight, Node, Phase, Session};
+use crate::node::{InFlight, Node, NodePhase, Session};
 
 impl Node {
     /// A lease that was not renewed in time has ended, whatever the store will say.
@@ -147,10 +147,10 @@ impl Node {
     }
 
     pub(super) fn stop(&mut self, now: Tick, effects: &mut Vec<Effect>) {
-        if self.phase != Phase::Working {
+        if self.phase != NodePhase::Working {
             return;
         }
-        self.phase = Phase::Stopping;
+        self.phase = NodePhase::Stopping;
         self.deadlines.poll = now;
         self.due.clear();
         let waiting = self.claims.waiting(|_| true);
@@ -168,8 +168,8 @@ impl Node {
     }
 
     pub(super) fn stopped(&mut self, effects: &mut Vec<Effect>) {
-        if self.phase != Phase::Stopped {
-            (self.phase, self.session) = (Phase::Stopped, None);
+        if self.phase != NodePhase::Stopped {
+            (self.phase, self.session) = (NodePhase::Stopped, None);
             effects.push(Effect::Stopped);
         }
     }
@@ -196,7 +196,7 @@ impl Node {
     }
 
     pub(super) fn ask_for_store(&mut self, now: Tick, effects: &mut Vec<Effect>) {
-        if self.phase == Phase::Stopping
+        if self.phase == NodePhase::Stopping
             && self.session.is_none()
             // An open that is under way may still bring a session, which is to be closed.
             && self.store.is_none()
@@ -206,7 +206,7 @@ impl Node {
         {
             self.stopped(effects);
         }
-        if self.store.is_some() || self.phase == Phase::Stopped || now < self.backoff.next() {
+        if self.store.is_some() || self.phase == NodePhase::Stopped || now < self.backoff.next() {
             return;
         }
         let what = match self.session {
@@ -223,7 +223,7 @@ impl Node {
     fn without_session(&mut self, now: Tick) -> Option<Request> {
         match self.finish_request() {
             Some(finish) => Some(finish),
-            None if self.phase == Phase::Working => Some(self.open_request(now)),
+            None if self.phase == NodePhase::Working => Some(self.open_request(now)),
             None => None,
         }
     }
@@ -245,7 +245,7 @@ impl Node {
         if self.deadlines.compare <= now {
             return Some(Request::Held(session.id));
         }
-        if self.phase != Phase::Working {
+        if self.phase != NodePhase::Working {
             return self.request_of_the_stop(session.id, expiry, now);
         }
         if !self.is_registered && self.deadlines.register <= now {

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    End, Enqueue, JobFilter, JobId, JobState, Model, NewJob, State, Store, StoreTime, StoredJob,
-    Uuid,
+    End, Enqueue, JobFilter, JobId, JobState, Model, ModelState, NewJob, Store, StoreTime,
+    StoredJob, Uuid,
 };
 
 use crate::body::WORK;
@@ -42,7 +42,7 @@ const STEP: u64 = 50;
 struct Small {
     millis: u64,
     nodes: [Option<Node>; 2],
-    state: State,
+    state: ModelState,
     messages: Vec<Message>,
     runs: Vec<(usize, StoredJob)>,
     /// The crashes and late messages that are left.

@@ -3,11 +3,11 @@
 use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome, Pause, PauseScope};
 use crate::id::{JobId, StoreTime};
 use crate::job::{Enqueued, JobState, NewJob, OnConflict, StoredJob, When};
-use crate::model::State;
+use crate::model::ModelState;
 use crate::request::{Fire, Fired};
 use crate::schedule::{FireStep, StoredSchedule, TickJob};
 
-impl State {
+impl ModelState {
     pub(super) fn command(&mut self, command: &Command, now: StoreTime) -> CommandOutcome {
         match command {
             Command::Pause { schedule, .. }
@@ -134,7 +134,7 @@ impl State {
     }
 }
 
-impl State {
+impl ModelState {
     pub(super) fn enqueue(&mut self, new: &NewJob, now: StoreTime) -> Enqueued {
         if self.jobs.contains_key(&new.id) {
             return Enqueued::Accepted(new.id);
@@ -167,7 +167,7 @@ impl State {
     }
 }
 
-impl State {
+impl ModelState {
     pub(super) fn fire(&mut self, request: &Fire, now: StoreTime) -> Fired {
         if !self.is_alive(request.session, now) {
             return Fired::Ended;

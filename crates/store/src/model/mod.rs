@@ -51,7 +51,7 @@ pub struct Model {
 
 #[derive(Debug, Default)]
 struct Timed {
-    state: State,
+    state: ModelState,
     now: StoreTime,
     /// The number of requests that may have made something due.
     changes: u64,
@@ -72,7 +72,7 @@ impl Model {
 
     /// A store with these contents, whose clock stands still until it is moved.
     #[must_use]
-    pub fn with_state(state: State, now: StoreTime) -> Self {
+    pub fn with_state(state: ModelState, now: StoreTime) -> Self {
         Self { shared: Arc::new(Mutex::new(Timed { state, now, changes: 0 })), ..Self::new() }
     }
 
@@ -107,7 +107,7 @@ impl Model {
 
     /// All that is stored, to be compared.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> ModelState {
         self.lock().state.clone()
     }
 
@@ -116,7 +116,7 @@ impl Model {
     }
 
     /// Executes a step at an instant.
-    fn at<R>(&self, step: impl FnOnce(&mut State, StoreTime) -> R) -> Result<R, StoreError> {
+    fn at<R>(&self, step: impl FnOnce(&mut ModelState, StoreTime) -> R) -> Result<R, StoreError> {
         // ORDERING: see `set_cut`.
         if self.is_cut.load(Ordering::Relaxed) {
             return Err(StoreError::Unavailable("the connection is cut".to_owned()));
@@ -131,7 +131,7 @@ impl Model {
     fn until<R>(
         &self,
         not_after: StoreTime,
-        step: impl FnOnce(&mut State, StoreTime) -> R,
+        step: impl FnOnce(&mut ModelState, StoreTime) -> R,
     ) -> Result<R, StoreError> {
         self.at(|state, now| match now > not_after {
             true => Err(Refusal::TooLate.into()),
@@ -256,7 +256,7 @@ impl Store for Model {
 
 /// All that a store keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct ModelState {
     sessions: BTreeMap<SessionId, SessionRow>,
     schedules: BTreeMap<String, StoredSchedule>,
     jobs: BTreeMap<JobId, JobRow>,
@@ -280,7 +280,7 @@ struct SessionRow {
     renewals: i64,
 }
 
-impl State {
+impl ModelState {
     fn next_fence(&mut self) -> Fence {
         self.fence += 1;
         Fence(self.fence)
@@ -397,7 +397,7 @@ impl StoredJob {
     }
 }
 
-impl State {
+impl ModelState {
     fn select(&self, filter: &JobFilter, limit: u32) -> Vec<StoredJob> {
         let rows = self.jobs.values().rev().filter(|row| !row.is_gone);
         let jobs = rows.map(|row| &row.job);

@@ -9,14 +9,14 @@ use crate::command::JobPause;
 use crate::decide::EndedNodes;
 use crate::id::{Fence, JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, OnLost, StoredJob};
-use crate::model::{SessionRow, State};
+use crate::model::{ModelState, SessionRow};
 use crate::request::{
     Close, DueSchedule, End, Finish, Finished, Lease, Open, Opened, OtherApplication, Poll, Polled,
     Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo, reap_count,
 };
 use crate::schedule::{ScheduleSpec, StoredSchedule};
 
-impl State {
+impl ModelState {
     pub(super) fn open(&mut self, request: &Open, now: StoreTime) -> Opened {
         if let Some(replaced) = request.replaces {
             self.sessions.remove(&replaced);
@@ -137,7 +137,7 @@ impl State {
     }
 }
 
-impl State {
+impl ModelState {
     /// The answer, and whether the poll has changed something.
     pub(super) fn poll(&mut self, request: &Poll, now: StoreTime) -> (Polled, bool) {
         let leases = match request.with_leases {
@@ -243,7 +243,7 @@ fn serves(request: &Poll, queue: &str) -> bool {
     request.queues.as_ref().is_none_or(|queues| queues.iter().any(|each| &**each == queue))
 }
 
-impl State {
+impl ModelState {
     pub(super) fn finish(&mut self, request: &Finish, now: StoreTime) -> Finished {
         self.end_claim(request.session, request.held, &request.end, now)
     }

@@ -39,7 +39,7 @@ pub(crate) struct Checker {
     pub(super) wishes: BTreeMap<usize, BTreeSet<JobId>>,
     pub(super) accepted: BTreeSet<usize>,
     /// The whole store before a statement that must change nothing.
-    pub(super) frozen: Option<(scheduler_store::State, &'static str)>,
+    pub(super) frozen: Option<(scheduler_store::ModelState, &'static str)>,
     /// The jobs that are paused, and until when.
     pub(super) pauses: BTreeMap<PauseScope, Option<StoreTime>>,
     /// Of the jobs that have one, or had one when they ended.
