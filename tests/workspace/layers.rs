@@ -15,7 +15,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     ("crates/api/src", &[]),
     ("crates/expr/src", &["duration", "placeholder", "cron", "attribute"]),
     ("crates/store/src", &["model"]),
-    ("crates/node/src", &["node"]),
+    ("crates/node/src", &["firing", "node"]),
     ("crates/sqlite/src", &[]),
     ("crates/postgres/src", &[]),
     ("scheduler-core/src", &["sync", "time", "trigger", "queue", "task", "observe", "pool"]),

@@ -179,7 +179,7 @@ impl BlockingConnection {
         let heard = Arc::clone(&self.wire.heard);
         let is_heard = self.wire.runtime.block_on(async { timeout(limit, heard.notified()).await });
         match self.is_closed() {
-            // It says why.
+            // A statement on a closed connection returns why that has ended.
             true => self.batch_execute("").map(|()| false),
             false => Ok(is_heard.is_ok()),
         }

@@ -298,7 +298,7 @@ pub(crate) fn unchanged() -> String {
 }
 
 /// A wrong value of a schedule.
-pub(crate) fn told(value: &ColumnValue<'_>) -> String {
+pub(crate) fn shown_value(value: &ColumnValue<'_>) -> String {
     match value {
         ColumnValue::Null => "missing".to_owned(),
         ColumnValue::Int(number) => count(*number).to_string(),
@@ -310,7 +310,10 @@ pub(crate) fn told(value: &ColumnValue<'_>) -> String {
 const EPOCH: i64 = 946_684_800_000_000;
 
 /// The parameters of a statement.
-pub(crate) type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+pub(crate) type Params<'a> = &'a [Param<'a>];
+
+/// A parameter, and its type.
+pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// An instant as `timestamptz`.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
 use crate::blocking_connection::{BlockingConnection, RunStatement};
-use crate::columns::{self, At, BoundValue, Params, count, long};
+use crate::columns::{self, At, BoundValue, Param, Params, count, long};
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
 use crate::error::{store_error, unavailable};
 use crate::sql::Schema;
@@ -88,8 +88,7 @@ impl EnqueueBatch {
         answers: &mut Vec<Enqueued>,
     ) -> Result<(), Error> {
         let not_after = At(not_after);
-        let own: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&not_after, Type::TIMESTAMPTZ), (&nudge, Type::BOOL)];
+        let own: [Param<'_>; 2] = [(&not_after, Type::TIMESTAMPTZ), (&nudge, Type::BOOL)];
         let columns = self.columns.iter().zip(columns::new());
         let params = columns.map(|(values, column)| {
             (values as &(dyn ToSql + Sync), columns::type_of(column.kind).2)
@@ -107,35 +106,27 @@ impl EnqueueBatch {
     }
 }
 
-/// Another payload of a job.
-#[derive(Debug)]
-pub(crate) struct Edit {
-    pub(crate) job: JobId,
-    pub(crate) fence: Option<Fence>,
-    pub(crate) payload: Payload,
-}
-
-impl Edit {
-    pub(crate) fn send(
-        self,
-        thread: &ConnectionThread,
-        schema: &Schema,
-        not_after: StoreTime,
-    ) -> Result<CommandOutcome, StoreError> {
-        let sql = schema.sql("select {s}.edit_job($1, $2, $3, $4, $5)");
-        // The second time it finds what the first has written, or the state of the job.
-        thread.call(RetryOnDisconnect::Once, move |connection| {
-            let params: Params<'_> = &[
-                (&self.job.as_uuid(), Type::UUID),
-                (&self.payload.bytes, Type::BYTEA),
-                (&i64::from(self.payload.version), Type::INT8),
-                (&self.fence.map(|Fence(fence)| long(fence)), Type::INT8),
-                (&At(not_after), Type::TIMESTAMPTZ),
-            ];
-            let row = connection.query_typed_one(&sql, params)?;
-            Ok(commanded(row.try_get(0)?))
-        })
-    }
+/// Gives a job another payload.
+pub(crate) fn edit_job(
+    thread: &ConnectionThread,
+    schema: &Schema,
+    (job, fence): (JobId, Option<Fence>),
+    payload: Payload,
+    not_after: StoreTime,
+) -> Result<CommandOutcome, StoreError> {
+    let sql = schema.sql("select {s}.edit_job($1, $2, $3, $4, $5)");
+    // The second time it finds what the first has written, or the state of the job.
+    thread.call(RetryOnDisconnect::Once, move |connection| {
+        let params: Params<'_> = &[
+            (&job.as_uuid(), Type::UUID),
+            (&payload.bytes, Type::BYTEA),
+            (&i64::from(payload.version), Type::INT8),
+            (&fence.map(|Fence(fence)| long(fence)), Type::INT8),
+            (&At(not_after), Type::TIMESTAMPTZ),
+        ];
+        let row = connection.query_typed_one(&sql, params)?;
+        Ok(commanded(row.try_get(0)?))
+    })
 }
 
 /// The answer of a function to a command.
@@ -151,8 +142,6 @@ pub(crate) fn commanded(word: &str) -> CommandOutcome {
 
 /// Jobs that a filter selects.
 pub(crate) struct Selected(pub(crate) JobFilter);
-
-type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 impl Selected {
     pub(crate) const JOBS: &'static str =

@@ -10,7 +10,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
 use crate::blocking_connection::{BlockingConnection, BlockingTransaction, RunStatement};
-use crate::columns::{At, BoundValue, Params, long, name, told, type_of, upsert, value};
+use crate::columns::{At, BoundValue, Params, long, name, shown_value, type_of, upsert, value};
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
 use crate::error::is_locked;
 use crate::job::read_job;
@@ -110,7 +110,8 @@ pub(crate) fn read_schedule(row: &Row) -> Result<StoredSchedule, String> {
         values.push(read);
     }
     let wrong = damage_of(&schedule, &values).next();
-    let wrong = wrong.map(|(column, value)| format!("`{}` is `{}`", name(column), told(value)));
+    let wrong =
+        wrong.map(|(column, value)| format!("`{}` is `{}`", name(column), shown_value(value)));
     wrong.map_or(Ok(()), Err)?;
     Ok(schedule)
 }
@@ -124,7 +125,7 @@ fn write_schedule(
     let values =
         SCHEDULE_COLUMNS.each_ref().map(|column| BoundValue(column.kind, (column.get)(row)));
     let params = values.each_ref().map(|bound| (bound as &(dyn ToSql + Sync), type_of(bound.0).0));
-    let params: &[(&(dyn ToSql + Sync), Type)] = &params;
+    let params: Params<'_> = &params;
     tx.query_typed(sql, params).map(drop)
 }
 

@@ -14,17 +14,17 @@ use scheduler_store::{
     storable,
 };
 use tokio_postgres::Error;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
 use crate::blocking_connection::BlockingConnection;
 use crate::builder::{StoreOptions, Wakeup};
-use crate::columns;
-use crate::columns::{At, Params, count, small};
+
+use crate::columns::{self, At, Param, Params, count, small};
 use crate::connect::CLAIMS;
 use crate::connection_thread::{Callers, ConnectionThread, RetryOnDisconnect};
 use crate::finish::{FINISH, Finisher};
 use crate::job::{
-    Edit, EnqueueBatch, PAUSES, Selected, commanded, held, pause_command, read_job, read_pause,
+    EnqueueBatch, PAUSES, Selected, commanded, edit_job, held, pause_command, read_job, read_pause,
 };
 use crate::poll::{NotificationListener, Poller};
 use crate::schedules::{FIRE, SCHEDULE, change_locked, fire, read_schedule};
@@ -115,7 +115,7 @@ impl Postgres {
             None => format!("select {{s}}.{function}($1, $2)"),
         });
         let answer: String = self.caller().call(RetryOnDisconnect::Never, move |connection| {
-            let mut params: Vec<(&(dyn ToSql + Sync), Type)> = Vec::new();
+            let mut params: Vec<Param<'_>> = Vec::new();
             let (id, not_after) = (id.as_uuid(), At(not_after));
             params.push((&id, Type::UUID));
             params.push((&not_after, Type::TIMESTAMPTZ));
@@ -358,8 +358,8 @@ impl Store for Postgres {
             Command::Retry { job } => return self.job_command("retry", None, *job, not_after),
             Command::Delete { job } => return self.job_command("remove", None, *job, not_after),
             Command::Edit { job, fence, payload } => {
-                let edit = Edit { job: *job, fence: *fence, payload: payload.clone() };
-                return edit.send(self.caller(), self.schema_of(), not_after);
+                let (caller, schema, job) = (self.caller(), self.schema_of(), (*job, *fence));
+                return edit_job(caller, schema, job, payload.clone(), not_after);
             }
             Command::RunNow { schedule, job } => {
                 return self.job_command("run_now", Some(schedule.clone()), *job, not_after);

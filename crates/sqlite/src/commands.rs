@@ -21,7 +21,7 @@ impl Tx<'_> {
             Command::ResumeJobs { scope } => self.resume_jobs(scope),
             Command::Put { definition } => self.change(&definition.name, command),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job),
-            // Also one that cannot be read.
+            // By its name alone, so that a row goes that cannot be read.
             Command::Remove { schedule } => {
                 let sql = "DELETE FROM scheduler_schedule WHERE name = ?1";
                 Ok(done_if(self.execute(sql, params![schedule])? > 0))

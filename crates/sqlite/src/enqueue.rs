@@ -38,7 +38,7 @@ impl Tx<'_> {
             if let Some(other) = other {
                 let row =
                     if key.on_conflict == OnConflict::Replace { self.find(other)? } else { None };
-                // A poll parks one that is damaged.
+                // A damaged job stays as it is until a poll parks it: people are to see it.
                 let row =
                     row.filter(|row| row.job.state == JobState::Ready && row.faults.is_empty());
                 let Some(mut row) = row else { return Ok(Enqueued::Kept(other)) };

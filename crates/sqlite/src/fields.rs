@@ -168,7 +168,7 @@ pub(crate) fn instant(at: Option<StoreTime>) -> ToSqlOutput<'static> {
 }
 
 /// A value of a schedule that its other values contradict.
-pub(crate) fn told(value: &ColumnValue<'_>) -> String {
+pub(crate) fn shown_value(value: &ColumnValue<'_>) -> String {
     match bound(ColumnKind::Text, value.clone()) {
         ToSqlOutput::Borrowed(value) => shown(value),
         ToSqlOutput::Owned(value) => shown((&value).into()),

@@ -63,7 +63,7 @@ impl Tx<'_> {
             lists.push(self.ready_sql(filter)?);
         }
         if filter.state.is_none() {
-            // A poll parks them.
+            // People see jobs in unknown states also before a poll parks them.
             lists.push(sql!(
                 "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_damaged \
                  WHERE state NOT IN ('ready', 'running', 'parked') AND ",

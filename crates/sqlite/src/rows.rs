@@ -9,7 +9,7 @@ use scheduler_store::{
     StoreTime, StoredJob, StoredSchedule, TickJob, Uuid, damage_of, empty_schedule,
 };
 
-use crate::fields::{FieldReader, bound_all, instant, is_changing, is_repaired, sql, told};
+use crate::fields::{FieldReader, bound_all, instant, is_changing, is_repaired, shown_value, sql};
 use crate::tx::Tx;
 
 /// A job with what only the store needs to know of it.
@@ -175,7 +175,7 @@ pub(crate) fn read_schedule(row: &Row<'_>) -> rusqlite::Result<Result<StoredSche
     }
     let mut faults = fields.faults;
     let damage = damage_of(&schedule, &values);
-    faults.extend(damage.map(|(name, value)| format!("{name} is {}", told(value))));
+    faults.extend(damage.map(|(name, value)| format!("{name} is {}", shown_value(value))));
 
     Ok(match faults.is_empty() {
         true => Ok(schedule),

@@ -23,7 +23,7 @@ const RENEWED_EVERY: Duration = Duration::from_millis(500);
 /// The same for a registration or a comparison.
 const TRIED_EVERY: Duration = Duration::from_secs(2);
 
-/// Of more schedules than these it is not kept what follows their jobs.
+/// Follow-ups are tracked for at most this many schedules.
 const FOLLOWED: usize = 10_000;
 
 impl Node {
@@ -66,7 +66,7 @@ impl Node {
         }
     }
 
-    /// The request with this number. An answer to one that was given up is none.
+    /// The request with this number; none for a request that was given up, whose answer is ignored.
     fn take_flight(&mut self, request: RequestId, now: Tick) -> Option<InFlight> {
         let is_this = |flight: &mut InFlight| flight.id == request;
         if let Some(flight) = self.store.take_if(is_this) {
@@ -132,7 +132,7 @@ impl Node {
                     self.deadlines.prune = now;
                 }
             }
-            // An answer to another request is none.
+            // An answer to another request counts as none.
             _ => self.unknown(flight, None, now, effects),
         }
     }

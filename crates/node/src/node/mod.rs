@@ -95,7 +95,7 @@ pub struct Node {
     was_fire: bool,
     /// True if more jobs may be due than were claimed.
     may_have_more: bool,
-    /// True if more jobs may be due that begin at once or not at all.
+    /// True if more jobs may be due that run at most once (`on_lost = abandon`).
     wants_abandon: bool,
     /// True if more jobs may be due that were lost before.
     wants_quarantined: bool,

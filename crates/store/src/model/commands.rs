@@ -1,4 +1,4 @@
-//! Commands of people and of the program.
+//! Commands, enqueued jobs, and ticks that fire.
 
 use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome, Pause, PauseScope};
 use crate::id::{JobId, StoreTime};

@@ -1,4 +1,4 @@
-//! Sessions: opened, renewed, closed, reaped; and what they register.
+//! Sessions, and claims: made by polls, finished, pruned.
 
 use std::sync::Arc;
 use std::time::Duration;
