@@ -1,9 +1,9 @@
 //! Jobs and their pauses: from rows, to parameters, in transactions.
 
 use scheduler_store::{
-    BulkOutcome, ClaimRef, ColumnValue, Command, CommandAll, CommandOutcome, Enqueued, Fence,
-    JobAction, JobFilter, JobId, JobPause, JobRow, JobState, NewJob, Pause, PauseScope, Payload,
-    Store as _, StoreError, StoreTime, StoredJob, Uuid, storable,
+    BulkOutcome, ClaimRef, ColumnValue, CommandAll, CommandOutcome, Enqueued, Fence, JobAction,
+    JobFilter, JobId, JobPause, JobRow, JobState, NewJob, Pause, PauseScope, Payload, Store as _,
+    StoreError, StoreTime, StoredJob, Uuid, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -213,43 +213,47 @@ pub(crate) fn scopes(row: &Row, first: usize) -> Result<Vec<PauseScope>, Error> 
     Ok(tasks.chain(queues.into_iter().flatten().map(PauseScope::Queue)).collect())
 }
 
-/// Executes a command about pauses; none if it is about something else.
-pub(crate) fn pause_command(
+/// Pauses jobs.
+pub(crate) fn pause_jobs(
     thread: &ConnectionThread,
     schema: &Schema,
-    command: &Command,
+    scope: &PauseScope,
+    until: Option<StoreTime>,
+    (by, reason): (&str, &str),
     not_after: StoreTime,
-) -> Option<Result<CommandOutcome, StoreError>> {
-    Some(match command {
-        Command::PauseJobs { scope, until, by, reason } => {
-            let sql = schema.sql("select {s}.pause_jobs($1, $2, $3, $4, $5, $6)");
-            let (scope, until, not_after) = (scope.clone(), until.map(At), At(not_after));
-            let (by, reason) = (storable(by), storable(reason));
-            thread.call(RetryOnDisconnect::Once, move |connection| {
-                let params: Params<'_> = &[
-                    (&scope.word(), Type::TEXT),
-                    (&scope.name(), Type::TEXT),
-                    (&by, Type::TEXT),
-                    (&reason, Type::TEXT),
-                    (&until, Type::TIMESTAMPTZ),
-                    (&not_after, Type::TIMESTAMPTZ),
-                ];
-                connection.query_typed(&sql, params).map(|_| CommandOutcome::Done)
-            })
-        }
-        Command::ResumeJobs { scope } => {
-            let sql = schema.sql("select {s}.resume_jobs($1, $2, $3)");
-            let (scope, not_after) = (scope.clone(), At(not_after));
-            thread.call(RetryOnDisconnect::Once, move |connection| {
-                let params: Params<'_> = &[
-                    (&scope.word(), Type::TEXT),
-                    (&scope.name(), Type::TEXT),
-                    (&not_after, Type::TIMESTAMPTZ),
-                ];
-                connection.query_typed(&sql, params).map(|_| CommandOutcome::Done)
-            })
-        }
-        _ => return None,
+) -> Result<CommandOutcome, StoreError> {
+    let sql = schema.sql("select {s}.pause_jobs($1, $2, $3, $4, $5, $6)");
+    let (scope, until, not_after) = (scope.clone(), until.map(At), At(not_after));
+    let (by, reason) = (storable(by), storable(reason));
+    thread.call(RetryOnDisconnect::Once, move |connection| {
+        let params: Params<'_> = &[
+            (&scope.word(), Type::TEXT),
+            (&scope.name(), Type::TEXT),
+            (&by, Type::TEXT),
+            (&reason, Type::TEXT),
+            (&until, Type::TIMESTAMPTZ),
+            (&not_after, Type::TIMESTAMPTZ),
+        ];
+        connection.query_typed(&sql, params).map(|_| CommandOutcome::Done)
+    })
+}
+
+/// Ends a pause of jobs.
+pub(crate) fn resume_jobs(
+    thread: &ConnectionThread,
+    schema: &Schema,
+    scope: &PauseScope,
+    not_after: StoreTime,
+) -> Result<CommandOutcome, StoreError> {
+    let sql = schema.sql("select {s}.resume_jobs($1, $2, $3)");
+    let (scope, not_after) = (scope.clone(), At(not_after));
+    thread.call(RetryOnDisconnect::Once, move |connection| {
+        let params: Params<'_> = &[
+            (&scope.word(), Type::TEXT),
+            (&scope.name(), Type::TEXT),
+            (&not_after, Type::TIMESTAMPTZ),
+        ];
+        connection.query_typed(&sql, params).map(|_| CommandOutcome::Done)
     })
 }
 

@@ -24,7 +24,8 @@ use crate::connect::CLAIMS;
 use crate::connection_thread::{Callers, ConnectionThread, RetryOnDisconnect};
 use crate::finish::{FINISH, Finisher};
 use crate::job::{
-    EnqueueBatch, PAUSES, Selected, commanded, edit_job, held, pause_command, read_job, read_pause,
+    EnqueueBatch, PAUSES, Selected, commanded, edit_job, held, pause_jobs, read_job, read_pause,
+    resume_jobs,
 };
 use crate::poll::{NotificationListener, Poller};
 use crate::schedules::{FIRE, SCHEDULE, change_locked, fire, read_schedule};
@@ -350,16 +351,13 @@ impl Store for Postgres {
         not_after: StoreTime,
     ) -> Result<CommandOutcome, StoreError> {
         command.check()?;
-        if let Some(done) = pause_command(self.caller(), self.schema_of(), command, not_after) {
-            return done;
-        }
+        let schema = self.schema_of();
         let name = match command {
             Command::Cancel { job } => return self.job_command("cancel", None, *job, not_after),
             Command::Retry { job } => return self.job_command("retry", None, *job, not_after),
             Command::Delete { job } => return self.job_command("remove", None, *job, not_after),
             Command::Edit { job, fence, payload } => {
-                let (caller, schema, job) = (self.caller(), self.schema_of(), (*job, *fence));
-                return edit_job(caller, schema, job, payload.clone(), not_after);
+                return edit_job(self.caller(), schema, (*job, *fence), payload.clone(), not_after);
             }
             Command::RunNow { schedule, job } => {
                 return self.job_command("run_now", Some(schedule.clone()), *job, not_after);
@@ -369,13 +367,15 @@ impl Store for Postgres {
             | Command::Reschedule { schedule, .. }
             | Command::Remove { schedule } => schedule.clone(),
             Command::Put { definition } => definition.name.clone(),
-            Command::PauseJobs { .. } | Command::ResumeJobs { .. } => {
-                return Ok(CommandOutcome::Done);
+            Command::PauseJobs { scope, until, by, reason } => {
+                return pause_jobs(self.caller(), schema, scope, *until, (by, reason), not_after);
+            }
+            Command::ResumeJobs { scope } => {
+                return resume_jobs(self.caller(), schema, scope, not_after);
             }
         };
         let (command, names) = (command.clone(), vec![name.clone()]);
-        let (caller, schema) = (self.caller(), self.schema_of());
-        change_locked(caller, schema, names, None, not_after, move |schedules| {
+        change_locked(self.caller(), schema, names, None, not_after, move |schedules| {
             schedules.on_row(&name, |row, now, is_busy| {
                 StoredSchedule::execute(row, &command, now, is_busy)
             })

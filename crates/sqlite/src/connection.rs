@@ -13,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use scheduler_store::{Refusal, StoreError, StoreTime, Watch, is_dry_run};
 
 use crate::error::{OpenError, failed, is_broken, is_busy, newer_schema, unavailable};
-use crate::host::{Backoff, Clock, Deadline, FileId, file_of, sleep};
+use crate::host::{Backoff, Deadline, FileId, SqliteClock, file_of, sleep};
 use crate::schema::{self, MIGRATIONS};
 use crate::tx::{Tables, Tx};
 
@@ -25,7 +25,7 @@ pub(crate) struct SqliteSettings {
     pub(crate) synchronous: &'static str,
     pub(crate) busy_timeout: Duration,
     pub(crate) max_pages: Option<u32>,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn SqliteClock>,
 }
 
 /// The number of statements that a connection keeps prepared: all that there are.
@@ -38,7 +38,7 @@ const READERS: usize = 4;
 const REPORTED_MAX: usize = 10_000;
 
 #[derive(Debug)]
-pub(crate) struct Connections {
+pub(crate) struct ConnectionPool {
     pub(crate) settings: SqliteSettings,
     boot_id: String,
     writer: Mutex<WriteSlot>,
@@ -59,7 +59,7 @@ struct WriteSlot {
     connection: Option<Connection>,
 }
 
-impl Connections {
+impl ConnectionPool {
     /// Opens the file, and makes or changes the tables.
     pub(crate) fn open(settings: SqliteSettings) -> Result<Self, OpenError> {
         // A dry run makes no file.
@@ -256,13 +256,13 @@ impl Connections {
             writer = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         writer.is_taken = true;
-        Some(Turn { shared: self, connection: writer.connection.take() })
+        Some(Turn { pool: self, connection: writer.connection.take() })
     }
 }
 
 /// The right to write: the connection belongs to one thread until this is dropped.
 struct Turn<'a> {
-    shared: &'a Connections,
+    pool: &'a ConnectionPool,
     connection: Option<Connection>,
 }
 
@@ -282,12 +282,12 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let mut writer = lock(&self.shared.writer);
+        let mut writer = lock(&self.pool.writer);
         // After a panic a transaction may be open; the next one begins on a new connection.
         writer.connection = self.connection.take().filter(Connection::is_autocommit);
         writer.is_taken = false;
         drop(writer);
-        self.shared.is_free.notify_one();
+        self.pool.is_free.notify_one();
     }
 }
 
@@ -406,14 +406,14 @@ const INTERVAL: Duration = Duration::from_millis(5);
 /// one that writes, so that the process's own writes do not count.
 #[derive(Debug)]
 pub(crate) struct FileWatch {
-    shared: Arc<Connections>,
+    pool: Arc<ConnectionPool>,
     seen: Option<i64>,
 }
 
 impl FileWatch {
-    pub(crate) fn new(shared: Arc<Connections>) -> Self {
-        let seen = shared.data_version().ok().flatten();
-        Self { shared, seen }
+    pub(crate) fn new(pool: Arc<ConnectionPool>) -> Self {
+        let seen = pool.data_version().ok().flatten();
+        Self { pool, seen }
     }
 }
 
@@ -421,7 +421,7 @@ impl Watch for FileWatch {
     fn wait(&mut self, limit: Duration) -> Result<bool, StoreError> {
         let deadline = Deadline::after(limit);
         loop {
-            if let Some(version) = self.shared.data_version()?
+            if let Some(version) = self.pool.data_version()?
                 && self.seen.replace(version) != Some(version)
             {
                 return Ok(true);
@@ -454,15 +454,15 @@ mod tests {
             max_pages: None,
             clock: Arc::new(HostClock),
         };
-        let shared = Connections::open(settings).unwrap();
+        let pool = ConnectionPool::open(settings).unwrap();
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            shared.write(None, |tx| -> rusqlite::Result<()> {
+            pool.write(None, |tx| -> rusqlite::Result<()> {
                 tx.execute("UPDATE scheduler_meta SET fence = 77", []).unwrap();
                 panic!("as planned");
             })
         }));
         assert!(panicked.is_err());
-        let fence = shared.write(None, |tx| Ok(tx.next_fence())).unwrap();
+        let fence = pool.write(None, |tx| Ok(tx.next_fence())).unwrap();
         assert_eq!(fence.0, 1);
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use scheduler_store::StoreTime;
 
 /// Where a store reads the time; tests have one that they move.
-pub trait Clock: Send + Sync + fmt::Debug + 'static {
+pub trait SqliteClock: Send + Sync + fmt::Debug + 'static {
     /// The wall clock.
     fn now(&self) -> StoreTime;
 
@@ -33,7 +33,7 @@ pub trait Clock: Send + Sync + fmt::Debug + 'static {
 #[derive(Debug)]
 pub(crate) struct HostClock;
 
-impl Clock for HostClock {
+impl SqliteClock for HostClock {
     fn now(&self) -> StoreTime {
         wall()
     }

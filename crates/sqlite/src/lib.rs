@@ -46,6 +46,6 @@ mod store;
 mod tx;
 
 pub use error::OpenError;
-pub use host::Clock;
+pub use host::SqliteClock;
 pub use rusqlite;
 pub use store::{Builder, Sqlite, Synchronous};

@@ -13,7 +13,7 @@ use scheduler_store::{
     StoreTime, StoredJob, UnreadableRow,
 };
 
-use crate::connection::Connections;
+use crate::connection::ConnectionPool;
 use crate::fields::sql;
 use crate::rows::{SqliteJob, capped, read_schedule};
 use crate::schema::damaged;
@@ -21,7 +21,7 @@ use crate::sessions::held_at;
 use crate::tx::Tx;
 
 impl Tx<'_> {
-    pub(crate) fn poll(&self, request: &Poll, shared: &Connections) -> rusqlite::Result<Polled> {
+    pub(crate) fn poll(&self, request: &Poll, pool: &ConnectionPool) -> rusqlite::Result<Polled> {
         let mut polled = Polled { now: self.now, ..Polled::default() };
         if request.with_leases {
             polled.leases = self.leases(request.session)?;
@@ -41,7 +41,7 @@ impl Tx<'_> {
         polled.jobs = self.claim_of(&lines, request, &mut polled.damaged)?;
         let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
         for task in tasks {
-            self.due(task, shared, &mut polled)?;
+            self.due(task, pool, &mut polled)?;
         }
         polled.due.sort_by(|a, b| a.schedule.definition.name.cmp(&b.schedule.definition.name));
         polled.cancels = self.all(
@@ -65,7 +65,7 @@ impl Tx<'_> {
     }
 
     /// The schedules of a task that have something to decide, and when the next one has.
-    fn due(&self, task: &str, shared: &Connections, polled: &mut Polled) -> rusqlite::Result<()> {
+    fn due(&self, task: &str, pool: &ConnectionPool, polled: &mut Polled) -> rusqlite::Result<()> {
         let rows = self.all(
             sql!(
                 "SELECT {schedule} FROM scheduler_schedule INDEXED BY scheduler_schedule_due WHERE task = ?1 AND decide_at <= ?2"
@@ -81,7 +81,7 @@ impl Tx<'_> {
                 }
                 Err(reason) => {
                     let row = format!("schedule {name}");
-                    if shared.is_news(&row) {
+                    if pool.is_news(&row) {
                         polled.damaged.push(UnreadableRow { row, reason });
                     }
                 }

@@ -12,9 +12,9 @@ use scheduler_store::{
     statement_json,
 };
 
-use crate::connection::{Connections, FileWatch, SqliteSettings};
+use crate::connection::{ConnectionPool, FileWatch, SqliteSettings};
 use crate::error::{OpenError, check_version};
-use crate::host::{Clock, HostClock, file_of, network_of};
+use crate::host::{HostClock, SqliteClock, file_of, network_of};
 use crate::schema::{self, MIGRATIONS};
 use crate::tx::Tables;
 
@@ -51,7 +51,7 @@ pub enum Synchronous {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sqlite {
-    shared: Arc<Connections>,
+    pool: Arc<ConnectionPool>,
 }
 
 /// The options of a [`Sqlite`] store, set before it opens.
@@ -64,7 +64,7 @@ pub struct Builder {
     busy_timeout: Duration,
     max_pages: Option<u32>,
     is_any_file_system: bool,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn SqliteClock>,
 }
 
 impl Sqlite {
@@ -99,11 +99,11 @@ impl Sqlite {
     }
 
     pub(crate) fn tables(&self) -> &Tables {
-        &self.shared.settings.tables
+        &self.pool.settings.tables
     }
 
-    pub(crate) fn clock(&self) -> &dyn Clock {
-        &*self.shared.settings.clock
+    pub(crate) fn clock(&self) -> &dyn SqliteClock {
+        &*self.pool.settings.clock
     }
 }
 
@@ -140,7 +140,7 @@ impl Builder {
     }
 
     /// The clock, for tests.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+    pub fn clock(mut self, clock: Arc<dyn SqliteClock>) -> Self {
         self.clock = clock;
         self
     }
@@ -178,7 +178,7 @@ impl Builder {
             max_pages: self.max_pages,
             clock: self.clock,
         };
-        Ok(Sqlite { shared: Arc::new(Connections::open(settings)?) })
+        Ok(Sqlite { pool: Arc::new(ConnectionPool::open(settings)?) })
     }
 }
 
@@ -188,49 +188,49 @@ impl Store for Sqlite {
     }
 
     fn describe(&self) -> String {
-        format!("SQLite {}", self.shared.settings.path.display())
+        format!("SQLite {}", self.pool.settings.path.display())
     }
 
     fn open(&self, request: &Open) -> Result<Opened, StoreError> {
-        self.shared.write(Some(request.not_after), |tx| tx.open(request))
+        self.pool.write(Some(request.not_after), |tx| tx.open(request))
     }
 
     fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
-        self.shared.write(Some(request.not_after), |tx| tx.renew(request))
+        self.pool.write(Some(request.not_after), |tx| tx.renew(request))
     }
 
     fn close(&self, request: &Close) -> Result<(), StoreError> {
-        self.shared.write(Some(request.not_after), |tx| tx.close(request))
+        self.pool.write(Some(request.not_after), |tx| tx.close(request))
     }
 
     fn register(&self, request: &Register) -> Result<Registered, StoreError> {
         request.definitions.iter().try_for_each(ScheduleSpec::check)?;
-        self.shared.write(Some(request.not_after), |tx| tx.register(request))
+        self.pool.write(Some(request.not_after), |tx| tx.register(request))
     }
 
     fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
-        self.shared.write(Some(request.not_after), |tx| tx.poll(request, &self.shared))
+        self.pool.write(Some(request.not_after), |tx| tx.poll(request, &self.pool))
     }
 
     fn fire(&self, request: &Fire) -> Result<Fired, StoreError> {
-        self.shared.write(Some(request.not_after), |tx| tx.fire(request))
+        self.pool.write(Some(request.not_after), |tx| tx.fire(request))
     }
 
     fn finish(&self, requests: &[Finish]) -> Result<Vec<Finished>, StoreError> {
-        self.shared.write(None, |tx| tx.finish(requests))
+        self.pool.write(None, |tx| tx.finish(requests))
     }
 
     fn held(&self, session: SessionId) -> Result<Vec<ClaimRef>, StoreError> {
-        self.shared.read(|tx| tx.held(session))
+        self.pool.read(|tx| tx.held(session))
     }
 
     fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
-        self.shared.write(Some(request.not_after), |tx| tx.reap(request))
+        self.pool.write(Some(request.not_after), |tx| tx.reap(request))
     }
 
     fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
         request.jobs.iter().try_for_each(NewJob::check)?;
-        self.shared.write(Some(request.not_after), |tx| tx.enqueue(&request.jobs))
+        self.pool.write(Some(request.not_after), |tx| tx.enqueue(&request.jobs))
     }
 
     fn statement(&self, jobs: &[NewJob]) -> Result<(String, String), StoreError> {
@@ -243,42 +243,42 @@ impl Store for Sqlite {
         not_after: StoreTime,
     ) -> Result<CommandOutcome, StoreError> {
         command.check()?;
-        self.shared.write(Some(not_after), |tx| tx.command(command))
+        self.pool.write(Some(not_after), |tx| tx.command(command))
     }
 
     fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
-        self.shared.write(Some(request.not_after), |tx| tx.command_all(request))
+        self.pool.write(Some(request.not_after), |tx| tx.command_all(request))
     }
 
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
-        self.shared.write(Some(request.not_after), |tx| tx.prune(request))
+        self.pool.write(Some(request.not_after), |tx| tx.prune(request))
     }
 
     fn job(&self, id: JobId) -> Result<Option<StoredJob>, StoreError> {
-        self.shared.read(|tx| tx.job(id))
+        self.pool.read(|tx| tx.job(id))
     }
 
     fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<StoredJob>, StoreError> {
-        self.shared.read(|tx| tx.jobs(filter, limit))
+        self.pool.read(|tx| tx.jobs(filter, limit))
     }
 
     fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError> {
-        self.shared.read(|tx| tx.schedules())
+        self.pool.read(|tx| tx.schedules())
     }
 
     fn pauses(&self) -> Result<Vec<JobPause>, StoreError> {
-        self.shared.read(|tx| tx.pauses())
+        self.pool.read(|tx| tx.pauses())
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
-        self.shared.read(|tx| tx.sessions())
+        self.pool.read(|tx| tx.sessions())
     }
 
     fn depths(&self) -> Result<Vec<QueueDepth>, StoreError> {
-        self.shared.read(|tx| tx.depths())
+        self.pool.read(|tx| tx.depths())
     }
 
     fn watch(&self) -> Option<Box<dyn Watch>> {
-        Some(Box::new(FileWatch::new(Arc::clone(&self.shared))))
+        Some(Box::new(FileWatch::new(Arc::clone(&self.pool))))
     }
 }

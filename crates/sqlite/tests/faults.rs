@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::{END, Folder, HandClock, TestSqlite, id, jobs, open, poll_of};
-use scheduler_sqlite::{Clock, OpenError, Sqlite, Synchronous, rusqlite};
+use scheduler_sqlite::{OpenError, Sqlite, SqliteClock, Synchronous, rusqlite};
 use scheduler_store::{
     Command as Order, CommandOutcome, End, Enqueue, Enqueued, Finish, Finished, JobFilter,
     JobState, Model, NewJob, Poll, Reap, Refusal, Register, Renew, Store, StoreError,
@@ -290,7 +290,7 @@ fn now_and(millis: i64) -> scheduler_store::StoreTime {
 #[test]
 fn r8_a_lease_of_before_a_restart_has_run_out_for_ever() {
     let (folder, clock) = (Folder::new(), HandClock::new());
-    let builder = Sqlite::builder(folder.file()).clock(Arc::clone(&clock) as Arc<dyn Clock>);
+    let builder = Sqlite::builder(folder.file()).clock(Arc::clone(&clock) as Arc<dyn SqliteClock>);
     let store = builder.clone().open().unwrap();
     let session = open(&store, 1);
     store.enqueue(&jobs(0..1, "a")).unwrap();

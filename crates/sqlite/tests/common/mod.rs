@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use scheduler_sqlite::{Clock, Sqlite, Synchronous};
+use scheduler_sqlite::{Sqlite, SqliteClock, Synchronous};
 use scheduler_store::{Enqueue, JobId, NewJob, Poll, SessionId, Store, StoreTime, TaskRoom, Uuid};
 use store_conformance::TestStore;
 pub(crate) use store_conformance::open;
@@ -61,7 +61,7 @@ impl HandClock {
     }
 }
 
-impl Clock for HandClock {
+impl SqliteClock for HandClock {
     fn now(&self) -> StoreTime {
         StoreTime::from_micros(self.now.load(Ordering::SeqCst))
     }
@@ -85,7 +85,7 @@ pub(crate) struct TestSqlite {
 
 impl TestSqlite {
     pub(crate) fn handle(&self) -> Sqlite {
-        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let clock = Arc::clone(&self.clock) as Arc<dyn SqliteClock>;
         let builder = Sqlite::builder(self.folder.file()).clock(clock);
         builder.synchronous(Synchronous::Normal).open().unwrap()
     }
@@ -94,7 +94,8 @@ impl TestSqlite {
 impl TestStore for TestSqlite {
     fn fresh() -> Self {
         let (folder, clock) = (Folder::new(), HandClock::new());
-        let builder = Sqlite::builder(folder.file()).clock(Arc::clone(&clock) as Arc<dyn Clock>);
+        let builder =
+            Sqlite::builder(folder.file()).clock(Arc::clone(&clock) as Arc<dyn SqliteClock>);
         let store = builder.synchronous(Synchronous::Normal).open().unwrap();
         Self { store, clock, folder }
     }
