@@ -406,6 +406,8 @@ declare
   v_ended uuid[];
   v_held text[];
   v_id uuid;
+  v_state text;
+  v_key text;
   v_now timestamptz := {s}.in_time(p_not_after);
 begin
   p_limit := least(greatest(coalesce(p_limit, 4294967295), 0), 4294967295);
@@ -419,9 +421,8 @@ begin
     v_id := v_ids[v_index];
     continue when v_schedules[v_index] = any(v_held) or v_id = any(v_ended);
     -- RACE: the state and the key may have changed since the look; nothing else does. One that has ended is left as it is.
-    perform from {s}.job j
-    where j.id = v_id and (p_state is null or j.state = p_state) and (p_key is null or j.key = p_key) for update skip locked;
-    if found and 'ok' = (case p_action
+    select j.state, j.key into v_state, v_key from {s}.job j where j.id = v_id for update skip locked;
+    if found and (p_state is null or v_state = p_state) and (p_key is null or v_key = p_key) and 'ok' = (case p_action
       when 'cancel' then {s}.cancel(v_id, p_not_after)
       when 'retry' then {s}.retry(v_id, p_not_after)
       when 'remove' then {s}.remove(v_id, p_not_after) end)
