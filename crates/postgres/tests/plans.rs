@@ -1,5 +1,6 @@
 //! The cost of claims, and the claims that a crash undoes.
 
+use postgres_server::Server;
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
@@ -74,6 +75,43 @@ fn jobs_of_queues_that_are_not_served_are_not_walked() {
 }
 
 /// A deploy that begins with the processes that enqueue leaves a backlog of newer jobs at the head.
+/// The pages of a poll beside 60,000 jobs of tomorrow, and a job that is due.
+fn beside(server: &Server, queue: &str, task: &str, queues: &str) -> u64 {
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let schema = store.schema();
+    open(&store, 1);
+    let others = format!(
+        "insert into {schema}.job (id, run_at, created_at, priority, is_abandoned, max_attempts, payload_version, task, queue, payload)
+         select gen_random_uuid(), now() + '1 day'::interval, now(), 1, false, 1, 1, {task}, {queue}, ''
+         from generate_series(1, 60000) n"
+    );
+    client.batch_execute(&others).expect("jobs");
+    client.batch_execute(&format!("vacuum analyze {schema}.job")).expect("a vacuum");
+    enqueue(&store, vec![NewJob { queue: "m".to_owned(), ..NewJob::new(id(1), "a") }]);
+    let pages = pages(&mut client, &poll(schema, queues));
+    client.batch_execute(&poll(schema, queues)).expect("a poll");
+    assert_eq!(store.job(id(1)).expect("an answer").expect("the job").state, JobState::Running);
+    pages
+}
+
+#[test]
+fn queues_and_tasks_of_others_are_not_walked() {
+    let Some(server) = server() else { return };
+    for queues in ["array['m']", "null"] {
+        let own = beside(server, "'m'", "'a'", queues);
+        let mut others = vec![("'m'", "'t' || n")];
+        if queues != "null" {
+            others.push(("'q' || n", "'a'"));
+            others.push(("'q' || n", "case when n % 2 = 0 then 'a' else 'b' || n end"));
+        }
+        for (queue, task) in others {
+            let beside = beside(server, queue, task, queues);
+            let case = format!("{beside} pages, and {own} beside own jobs");
+            assert!(beside * 5 <= own * 6, "queues {queue}, tasks {task}: {case}");
+        }
+    }
+}
+
 #[test]
 fn r24_jobs_with_newer_payloads_are_not_walked() {
     let Some(server) = server() else { return };
@@ -182,6 +220,34 @@ fn jobs_that_must_not_run_twice_are_not_walked_beyond_their_limit() {
     for queues in ["null", "array['default']"] {
         let looked = pages(&mut client, &poll(store.schema(), queues));
         assert!(looked < 200, "{looked} pages for the queues {queues}");
+    }
+}
+
+/// Ended jobs are many in one row of a table. A row is written anew once for all of its jobs that a command is about.
+#[test]
+fn commands_by_filter_read_ended_jobs_as_few_times_as_parked_ones() {
+    let Some(server) = server() else { return };
+    for action in ["remove", "retry"] {
+        let [parked, ended] = ["parked", "done"].map(|state| {
+            let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+            let schema = store.schema();
+            open(&store, 1);
+            if state == "done" {
+                finished(&store, 1..=400, 100);
+            } else {
+                enqueue(&store, (1..=400).map(|number| NewJob::new(id(number), "a")).collect());
+                let park = format!("update {schema}.job set state = 'parked', finished_at = now()");
+                client.batch_execute(&park).expect("an update");
+            }
+            // Of a task that has also others, in two pages.
+            let command = format!("select * from {schema}.command_all('{action}', p_state => '{state}', p_limit => 200)");
+            let read = pages(&mut client, &command);
+            client.batch_execute(&format!("{command}; {command}")).expect("two pages");
+            let left = format!("select count(*) from {schema}.list(null, null, '{state}', null, null, null, 3000)");
+            assert_eq!(client.query_one(&left, &[]).expect("a count").get::<_, i64>(0), 0, "{action}");
+            read
+        });
+        assert!(ended < parked * 3, "{action}: {ended} pages, and {parked} of parked jobs");
     }
 }
 

@@ -9,13 +9,13 @@ use postgres_server::Server;
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    BulkOutcome, Command, CommandAll, CommandOutcome, Fired, JobAction, JobFilter, JobState, Lease,
-    NewJob, OnBusy, Overlap, PauseScope, Poll, Reap, Store,
+    BulkOutcome, Command, CommandAll, CommandOutcome, End, Finish, Fired, JobAction, JobFilter,
+    JobState, Key, KeyUntil, Lease, NewJob, OnBusy, Overlap, PauseScope, Poll, Reap, Store,
 };
 
 use crate::support::{
-    END, SECOND, builder, client, enqueue, fire_of, id, open, poll_of, put, server, session,
-    until_one_waits, uuid,
+    END, SECOND, builder, client, enqueue, finished, fire_of, id, open, poll_of, put, server,
+    session, until_one_waits, uuid,
 };
 
 struct Race {
@@ -312,6 +312,74 @@ fn r13_a_look_and_an_update_would_fail() {
         where j.state = 'parked' and not exists (select from {s}.key k where k.task = j.task and k.key = j.key)";
     let failed = race.against_sql(server, naive);
     assert!(failed.is_err(), "it did not fail: this test sees nothing");
+}
+
+/// A job that is done, with or without a key, beside a retry, a removal and the pruning that were first.
+#[test]
+fn commands_about_a_job_that_another_takes_out_of_those_that_have_ended() {
+    let Some(server) = server() else { return };
+    let (retry, remove) = (Command::Retry { job: id(1) }, Command::Delete { job: id(1) });
+    let cancel = Command::Cancel { job: id(1) };
+    for (first, command, outcome, is_left) in [
+        ("select {s}.retry({id})", &retry, CommandOutcome::Done, true),
+        ("select {s}.remove({id})", &retry, CommandOutcome::NotFound, false),
+        ("select {s}.prune(0, 0, 0, 1000, 'infinity')", &retry, CommandOutcome::NotFound, false),
+        ("select {s}.retry({id})", &remove, CommandOutcome::Done, false),
+        ("select {s}.remove({id})", &remove, CommandOutcome::NotFound, false),
+        ("select {s}.prune(0, 0, 0, 1000, 'infinity')", &remove, CommandOutcome::NotFound, false),
+        ("select {s}.retry({id})", &cancel, CommandOutcome::NotInState(JobState::Done), true),
+    ] {
+        for key in [None, Some("k")] {
+            let mut race = race(server);
+            let key = key.map(|text| Key { text: text.to_owned(), ..key_k(KeyUntil::End) });
+            open(&race.store, 1);
+            enqueue(&race.store, vec![NewJob { key, ..NewJob::new(id(1), "a") }]);
+            let held = race
+                .store
+                .poll(&poll_of(session(1), "a", 1))
+                .expect("a poll")
+                .jobs
+                .remove(0)
+                .held();
+            let end = Finish { session: session(1), held, end: End::Done };
+            race.store.finish(&[end]).expect("an answer");
+            race.begin(&first.replace("{id}", &uuid(1)));
+            let case = format!("{command:?} after {first}");
+            if command == &cancel {
+                // It only looks.
+                assert_eq!(race.store.command(command, END).expect(&case), outcome, "{case}");
+                race.one.batch_execute("commit").expect("a commit");
+            } else {
+                let request = command.clone();
+                let answer = race.against(move |store| store.command(&request, END));
+                assert_eq!(answer.expect(&case), outcome, "{case}");
+            }
+            let left = race.store.job(id(1)).expect("an answer");
+            assert_eq!(left.map(|job| job.state), is_left.then_some(JobState::Ready), "{case}");
+        }
+    }
+}
+
+#[test]
+fn commands_by_filter_leave_jobs_alone_that_another_takes_out_of_those_that_have_ended() {
+    let Some(server) = server() else { return };
+    let both = ["retry", "remove"].map(|action| {
+        format!("select {{s}}.command_all('{action}', p_state => 'done', p_limit => 10)")
+    });
+    let prune = "select {s}.prune(0, 0, 0, 1000, 'infinity')".to_owned();
+    for first in both.into_iter().chain([prune]) {
+        for action in [JobAction::Retry, JobAction::Delete] {
+            let mut race = race(server);
+            open(&race.store, 1);
+            finished(&race.store, 1..=4, 4);
+            race.begin(&first);
+            let filter = JobFilter { state: Some(JobState::Done), ..JobFilter::default() };
+            let request = CommandAll { action, filter, limit: 10, not_after: END };
+            let answer = race.store.command_all(&request);
+            assert_eq!(answer, Ok(BulkOutcome { done: 0, last: None }), "{action:?} after {first}");
+            race.one.batch_execute("commit").expect("a commit");
+        }
+    }
 }
 
 #[test]

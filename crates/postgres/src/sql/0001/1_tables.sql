@@ -109,13 +109,13 @@ create table {s}.job (
   attempts text
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
--- A *line* is the ready jobs of one queue, task, priority and kind, by due time: a range of this index. A poll goes from line to
+-- A *line* is the ready jobs of one task, queue, priority and kind, by due time: a range of this index. A poll goes from line to
 -- line, and never walks jobs of other tasks, of other queues, with newer payloads than it knows, or of the future.
-create index job_ready on {s}.job (queue, task, priority, kind, run_at, id) where state = 'ready';
+create index job_ready on {s}.job (task, queue, priority, kind, run_at, id) where state = 'ready';
 create index job_running on {s}.job (session, is_cancel_requested) where state = 'running';
 create index job_parked on {s}.job (finished_at, id) where state = 'parked';
 -- For lists, which begin with the newest.
-create index job_parked_newest on {s}.job (queue, task, id) where state = 'parked';
+create index job_parked_newest on {s}.job (task, queue, id) where state = 'parked';
 -- INVARIANT: at most one unfinished job of a schedule keeps others out (R11).
 create unique index job_exclusive on {s}.job (schedule) where is_exclusive and state in ('ready', 'running');
 -- For people who look at the jobs of a schedule or a key.

@@ -1,17 +1,30 @@
 -- A poll: repairs, claims, and what is due. The last row is the answer, those before it are the claimed jobs, to be put in the
 -- order of their fences.
 
--- All lines that have jobs. Each step of the loop finds the first job after a line.
-define lines() as $$
+-- The lines that have jobs of these tasks in these queues, both in their order, and those of others that the walk has met. Each step
+-- of the loop finds the first job after a line; beside what is not asked for, the first one of the next task or queue that is.
+define lines(tasks, queues) as $$
 array(
           with recursive l as (
-            (select j.queue, j.task, j.priority, j.kind, j.run_at, j.id from {s}.job j where j.state = 'ready'
-             order by j.queue, j.task, j.priority, j.kind, j.run_at, j.id limit 1)
+            (select j.queue, j.task, j.priority, j.kind, j.run_at, j.id from {s}.job j
+             where j.state = 'ready' and j.task >= ({tasks})[1]
+             order by j.task, j.queue, j.priority, j.kind, j.run_at, j.id limit 1)
             union all
             select n.* from l cross join lateral (
+              select width_bucket(l.task, {tasks}) as task, case when {queues} is null then 1 else width_bucket(l.queue, {queues}) end as queue) w
+            cross join lateral (
+              select ({tasks})[w.task] = l.task as is_task, {queues} is null or ({queues})[w.queue] = l.queue as is_queue,
+                ({queues})[w.queue + 1] as next_queue) k
+            cross join lateral (
+              select a.* from (values
+                (1, l.task, l.queue, l.priority, l.kind),
+                (2, l.task, k.next_queue, -1::smallint, 0::bigint),
+                (3, ({tasks})[w.task + 1], '', -1::smallint, 0::bigint)) a(n, task, queue, priority, kind)
+              where a.n = case when not k.is_task then 3 when k.is_queue then 1 when k.next_queue is not null then 2 else 3 end) a
+            cross join lateral (
               select j.queue, j.task, j.priority, j.kind, j.run_at, j.id from {s}.job j
-              where j.state = 'ready' and (j.queue, j.task, j.priority, j.kind) > (l.queue, l.task, l.priority, l.kind)
-              order by j.queue, j.task, j.priority, j.kind, j.run_at, j.id limit 1) n)
+              where j.state = 'ready' and (j.task, j.queue, j.priority, j.kind) > (a.task, a.queue, a.priority, a.kind)
+              order by j.task, j.queue, j.priority, j.kind, j.run_at, j.id limit 1) n)
           select row(l.queue, l.task, l.priority, l.kind, l.run_at, l.id)::{s}.line from l)
 $$;
 
@@ -172,6 +185,9 @@ declare
   v_walk {s}.walk := p_walk::{s}.walk;
   v_read bigint;
   v_resumed timestamptz;
+  v_tasks text[] := array(select t.task from unnest(p_tasks) t(task) order by t.task collate "C");
+  v_queues text[] := case when p_queues is not null then
+    array(select q.queue from unnest(p_queues) q(queue) order by q.queue collate "C") end;
 begin
   {read_clock(now, p_not_after)}
   is_alive := exists (select from {s}.session where session.id = p_session and lease_until > poll.now);
@@ -194,7 +210,7 @@ begin
         v_lines := array(select l from {s}.lines_since(poll.now, v_walk.lines) l);
       else
         v_read := {ready_reads()};
-        v_lines := {lines()};
+        v_lines := {lines(v_tasks, v_queues)};
         v_read := {ready_reads()} - v_read - {line_reads} * cardinality(v_lines);
         -- R24
         v_lines := array(

@@ -43,15 +43,30 @@ begin
   return v;
 end $$;
 
+-- A job, wherever it is: an unfinished or parked one, locked as above, or one that has ended.
+create function {s}.find_job(p_job uuid, p_now timestamptz) returns {s}.job language plpgsql volatile set {path} as $$
+declare
+  v {s}.job;
+begin
+  loop
+    v := {s}.lock_job(p_job);
+    if v.id is null then
+      select * into v from {s}.done_job(p_job, p_now);
+    end if;
+    -- RACE: a retry may have taken it out of `done` between the two looks.
+    exit when v.id is not null or not exists (select from {s}.job where id = p_job);
+  end loop;
+  return v;
+end $$;
+
 create function {s}.cancel(p_job uuid, p_not_after timestamptz default 'infinity')
 returns text language plpgsql volatile security definer {plans} as $$
 declare
-  v {s}.job := {s}.lock_job(p_job);
   v_now timestamptz := {s}.in_time(p_not_after);
+  v {s}.job := {s}.find_job(p_job, v_now);
 begin
-  if v.id is null then
-    return coalesce((select d.state from {s}.done_job(p_job, v_now) d), 'not_found');
-  elsif v.state = 'running' then
+  v_now := {s}.in_time(p_not_after);
+  if v.state = 'running' then
     update {s}.job set is_cancel_requested = true where id = p_job;
   elsif v.state = 'ready' then
     v.state := 'cancelled';
@@ -61,75 +76,91 @@ begin
       perform {s}.after_job(v.schedule, v_now);
     end if;
   else
-    return v.state;
+    return coalesce(v.state, 'not_found');
   end if;
   return 'ok';
+end $$;
+
+-- Takes the key of a job that is to run again, and returns the job that is in its way, if there is one.
+create function {s}.in_the_way(p {s}.job, p_now timestamptz) returns uuid language plpgsql volatile set {path} as $$
+declare
+  v_other uuid;
+begin
+  if p.is_exclusive then
+    select id into v_other from {s}.job where schedule = p.schedule and is_exclusive and state in ('ready', 'running');
+  end if;
+  while v_other is null and p.key is not null loop
+    insert into {s}.key (task, key, job) values (p.task, p.key, p.id) on conflict do nothing;
+    exit when found;
+    update {s}.key k set job = p.id, until = case when k.job = p.id then k.until end, has_ended = false
+    where k.task = p.task and k.key = p.key and k.has_ended and (k.job = p.id or k.until <= p_now);
+    exit when found;
+    -- RACE: the other may have ended between two statements; then the key is free.
+    select job into v_other from {s}.key where task = p.task and key = p.key;
+  end loop;
+  return v_other;
+end $$;
+
+-- A job that has ended is due again.
+create function {s}.insert_again(p {s}.job, p_now timestamptz) returns void language plpgsql volatile set {path} as $$
+declare
+  v {s}.job := p;
+begin
+  v.state := 'ready';
+  v.run_at := p_now;
+  v.finished_at := null;
+  v.max_attempts := greatest(v.max_attempts, v.attempt + 1);
+  v.lost := 0;
+  v.undecoded := 0;
+  insert into {s}.job ({table_names}) values ({table_values_of_v});
 end $$;
 
 -- Row by row: what is in the way is named (R13).
 create function {s}.retry(p_job uuid, p_not_after timestamptz default 'infinity')
 returns text language plpgsql volatile security definer {plans} as $$
 declare
-  v {s}.job := {s}.lock_job(p_job);
-  v_now timestamptz := {s}.in_time(p_not_after);
+  v {s}.job;
+  v_now timestamptz;
   v_other uuid;
 begin
-  if v.id is null then
-    select * into v from {s}.done_job(p_job, v_now);
-    if v.schedule is not null then
+  for v_attempt in 1..5 loop
+    v := {s}.find_job(p_job, {s}.in_time(p_not_after));
+    if v.schedule is not null and v.state in ('done', 'cancelled') then
       perform {s}.lock_schedules(array[v.schedule]);
     end if;
-  end if;
-  if v.id is null then
-    return 'not_found';
-  elsif v.state = 'running' then
-    return v.state;
-  elsif v.state = 'ready' then
-    update {s}.job set run_at = v_now, finished_at = null where id = p_job;
-    perform {nudge};
-    return 'ok';
-  end if;
-  for v_attempt in 1..3 loop
-    if v.key is not null then
-      insert into {s}.key (task, key, job) values (v.task, v.key, p_job) on conflict do nothing;
-      if not found then
-        update {s}.key k set job = p_job, until = case when k.job = p_job then k.until end, has_ended = false
-        where k.task = v.task and k.key = v.key and k.has_ended and (k.job = p_job or k.until <= v_now);
-      end if;
-      if not found then
-        select job into v_other from {s}.key where task = v.task and key = v.key;
-        -- RACE: the other may have ended between two statements; then the key is free.
-        continue when not found;
-        return v_other::text;
-      end if;
-    end if;
-    if v.is_exclusive then
-      select id into v_other from {s}.job where schedule = v.schedule and is_exclusive and state in ('ready', 'running');
-      if found then
-        delete from {s}.key where task = v.task and key = v.key and job = p_job;
-        return v_other::text;
-      end if;
+    v_now := {s}.in_time(p_not_after);
+    if v.id is null then
+      return 'not_found';
+    elsif v.state = 'running' then
+      return v.state;
+    elsif v.state = 'ready' then
+      update {s}.job set run_at = v_now, finished_at = null where id = p_job;
+      perform {nudge};
+      return 'ok';
     end if;
     begin
-      if v.state = 'parked' then
+      v_other := {s}.in_the_way(v, v_now);
+      if v_other <> p_job then
+        return v_other::text;
+      elsif v_other is null and v.state = 'parked' then
         update {s}.job set state = 'ready', run_at = v_now, finished_at = null,
           max_attempts = greatest(max_attempts, attempt + 1), lost = 0, undecoded = 0
         where id = p_job;
-      else
+        perform {nudge};
+        return 'ok';
+      elsif v_other is null then
         v := {s}.take_done(p_job);
-        v.state := 'ready';
-        v.run_at := v_now;
-        v.finished_at := null;
-        v.max_attempts := greatest(v.max_attempts, v.attempt + 1);
-        v.lost := 0;
-        v.undecoded := 0;
-        insert into {s}.job ({table_names}) values ({table_values_of_v});
+        if v.id is not null then
+          perform {s}.insert_again(v, v_now);
+          perform {nudge};
+          return 'ok';
+        end if;
+        -- RACE: a retry, a removal or the pruning has taken it since the look. The key is as it was.
+        raise unique_violation;
       end if;
-      perform {nudge};
-      return 'ok';
     exception when unique_violation then
-      -- RACE: another job of the schedule came since the look.
-      delete from {s}.key where task = v.task and key = v.key and job = p_job;
+      -- RACE: another job of the schedule may have come since the look, too.
+      null;
     end;
   end loop;
   raise exception 'the jobs of the key changed too often' using errcode = '40001';
@@ -138,17 +169,23 @@ end $$;
 create function {s}.remove(p_job uuid, p_not_after timestamptz default 'infinity')
 returns text language plpgsql volatile security definer {plans} as $$
 declare
-  v {s}.job := {s}.lock_job(p_job);
-  v_now timestamptz := {s}.in_time(p_not_after);
+  v {s}.job;
+  v_now timestamptz;
 begin
-  if v.id is null then
+  loop
+    v := {s}.lock_job(p_job);
+    v_now := {s}.in_time(p_not_after);
+    if v.state = 'running' then
+      return v.state;
+    end if;
+    exit when v.id is not null;
     v := {s}.take_done(p_job);
-    if v.id is null then
+    exit when v.id is not null;
+    -- RACE: a retry may have taken it between the two looks.
+    if not exists (select from {s}.job where id = p_job) then
       return 'not_found';
     end if;
-  elsif v.state = 'running' then
-    return v.state;
-  end if;
+  end loop;
   delete from {s}.job where id = p_job;
   delete from {s}.key where task = v.task and key = v.key and job = p_job;
   if v.schedule is not null then
@@ -161,14 +198,12 @@ end $$;
 create function {s}.edit_job(p_job uuid, p_payload bytea, p_version bigint, p_fence bigint, p_not_after timestamptz)
 returns text language plpgsql volatile {plans} as $$
 declare
-  v {s}.job;
-  v_now timestamptz;
+  v {s}.job := {s}.find_job(p_job, {s}.in_time(p_not_after));
 begin
-  select * into v from {s}.job where id = p_job for update;
-  v_now := {s}.in_time(p_not_after);
+  perform {s}.in_time(p_not_after);
   if v.id is null then
-    return coalesce((select d.state from {s}.done_job(p_job, v_now) d), 'not_found');
-  elsif v.state = 'running' then
+    return 'not_found';
+  elsif v.state not in ('ready', 'parked') then
     return v.state;
   elsif v.fence <> p_fence then
     return 'changed';
@@ -227,21 +262,21 @@ end $$;
 -- The queues and tasks that have jobs in a state, by a walk over an index from one to the next.
 create function {s}.lines_in(p_state text, p_task text, p_queue text) returns table (queue text, task text)
 language plpgsql stable set {path}
-set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off as $$
+set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $$
 #variable_conflict use_column
 begin
   return query
   with recursive l as (
-    (select j.queue, j.task from {s}.job j where j.state = p_state order by j.queue, j.task limit 1)
+    (select j.queue, j.task from {s}.job j where j.state = p_state order by j.task, j.queue limit 1)
     union all
     select n.queue, n.task from l cross join lateral (
       select j.queue, j.task from {s}.job j
-      where j.state = p_state and (j.queue, j.task) > (l.queue, l.task) order by j.queue, j.task limit 1) n)
+      where j.state = p_state and (j.task, j.queue) > (l.task, l.queue) order by j.task, j.queue limit 1) n)
   select l.queue, l.task from l where (p_task is null or l.task = p_task) and (p_queue is null or l.queue = p_queue);
 end $$;
 
 -- The newest unfinished and parked jobs that meet all conditions. Each list reads an index of its own, so that one that finds
--- nothing does not read all jobs. If a task or a queue has many ready jobs, the newest of all are soon found by their identities.
+-- nothing does not read all jobs. Two comparisons in place of an equality keep a planner from the index of identities. If a task or a queue has many ready jobs, the newest of all are soon found by their identities.
 create function {s}.list_unfinished(
   p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
 returns uuid[] language plpgsql stable set {path} set plan_cache_mode = force_custom_plan set jit = off set enable_sort = off
@@ -267,8 +302,9 @@ begin
           union all
           select n.id from {s}.lines_in('parked', p_task, p_queue) l cross join lateral (
             select j.id from {s}.job j
-            where j.state = 'parked' and j.queue = l.queue and j.task = l.task and (p_after is null or j.id < p_after)
-            order by j.id desc limit p_limit) n
+            where j.state = 'parked' and (j.task, j.queue) >= (l.task, l.queue) and (j.task, j.queue) <= (l.task, l.queue)
+              and (p_after is null or j.id < p_after)
+            order by j.task desc, j.queue desc, j.id desc limit p_limit) n
           where p_state is null or p_state = 'parked') f
         order by f.id desc limit p_limit);
     end if;
@@ -301,6 +337,62 @@ begin
   order by x.id desc limit p_limit;
 end $$;
 
+-- Those of the jobs of a row of `done` that are among these, and are in this state and have this key, if one is named.
+define wanted(d, ids, state, key) as $$
+array(
+      select u.id from unnest({d}.id, {d}.state, {d}.key) u(id, state, key)
+      where u.id = any({ids})
+        and ({state} is null or case when cardinality({d}.state) = 1 then {d}.state[1] else u.state end = {state})
+        and ({key} is null or case when cardinality({d}.key) = 1 then {d}.key[1] else u.key end = {key}))
+$$;
+
+-- Retries or removes jobs that have ended. Each row of `done` that has some of them is written anew once. Rows that another
+-- transaction has locked are left alone. Returns with how many that was done.
+create function {s}.command_done(p_action text, p_ids uuid[], p_state text, p_key text, p_held text[], p_now timestamptz)
+returns bigint language plpgsql volatile set {path} as $$
+declare
+  v_done bigint := 0;
+  v_taken uuid[];
+  v_at tid;
+  d {s}.done;
+  v {s}.job;
+begin
+  for v_at in
+    select done.ctid from {s}.done
+    where done.greatest_id >= (select i.id from unnest(p_ids) i(id) order by i.id limit 1)
+      and done.least_id <= (select i.id from unnest(p_ids) i(id) order by i.id desc limit 1)
+      and exists (select from unnest(done.id) u(id) where u.id = any(p_ids))
+    order by done.greatest_id for update skip locked
+  loop
+    select * into d from {s}.done where ctid = v_at;
+    v_taken := {wanted(d, p_ids, p_state, p_key)};
+    begin
+      if p_action = 'retry' or exists (select from unnest(d.key) k(key) where k.key is not null) then
+        for v in select j.* from {done_jobs()} j where j.id = any(v_taken) order by j.id loop
+          if p_action = 'remove' then
+            delete from {s}.key where task = v.task and key = v.key and job = v.id;
+          elsif v.schedule = any(p_held) or {s}.in_the_way(v, p_now) is not null then
+            v_taken := array_remove(v_taken, v.id);
+          else
+            perform {s}.insert_again(v, p_now);
+          end if;
+        end loop;
+      end if;
+      continue when v_taken = '{}';
+      if cardinality(v_taken) < cardinality(d.id) then
+        insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
+        select d.ended_at, d.session, d.least_id, d.greatest_id, {packed} from {done_jobs()} j where j.id <> all(v_taken);
+      end if;
+      delete from {s}.done where ctid = v_at;
+      v_done := v_done + cardinality(v_taken);
+    exception when unique_violation then
+      -- RACE: another job of a schedule has come since the look. The next command finds it in the way.
+      null;
+    end;
+  end loop;
+  return v_done;
+end $$;
+
 -- Cancels, retries or removes up to so many jobs, the newest, in the order of their identities. Those that another transaction
 -- has locked are left alone. Returns with how many that was done, and the oldest one if there may be older ones.
 create function {s}.command_all(
@@ -311,26 +403,26 @@ language plpgsql volatile security definer set {path} set plan_cache_mode = forc
 declare
   v_ids uuid[];
   v_schedules text[];
+  v_ended uuid[];
   v_held text[];
   v_id uuid;
+  v_state text;
+  v_key text;
   v_now timestamptz := {s}.in_time(p_not_after);
 begin
   p_limit := least(greatest(coalesce(p_limit, 4294967295), 0), 4294967295);
-  select array_agg(f.id order by f.id), array_agg(f.schedule order by f.id) into v_ids, v_schedules from (
-    select l.id, l.schedule from {s}.list(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit) l) f;
+  select array_agg(f.id order by f.id), array_agg(f.schedule order by f.id), array_agg(f.id) filter (where f.has_ended)
+  into v_ids, v_schedules, v_ended from (
+    select l.id, l.schedule, l.state in ('done', 'cancelled') as has_ended
+    from {s}.list(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit) l) f;
   v_held := {s}.lock_free_schedules(v_schedules);
   done := 0;
   for v_index in 1..coalesce(cardinality(v_ids), 0) loop
     v_id := v_ids[v_index];
-    continue when v_schedules[v_index] = any(v_held);
-    -- RACE: the state and the key may have changed since the look; nothing else does.
-    perform from {s}.job where id = v_id for update skip locked;
-    continue when not found and exists (select from {s}.job where id = v_id);
-    perform from (
-      select state, key from {s}.job where id = v_id
-      union all select state, key from {s}.done_job(v_id, v_now) where not exists (select from {s}.job where id = v_id) offset 0) j
-    where (p_state is null or j.state = p_state) and (p_key is null or j.key = p_key);
-    if found and 'ok' = (case p_action
+    continue when v_schedules[v_index] = any(v_held) or v_id = any(v_ended);
+    -- RACE: the state and the key may have changed since the look; nothing else does. One that has ended is left as it is.
+    select j.state, j.key into v_state, v_key from {s}.job j where j.id = v_id for update skip locked;
+    if found and (p_state is null or v_state = p_state) and (p_key is null or v_key = p_key) and 'ok' = (case p_action
       when 'cancel' then {s}.cancel(v_id, p_not_after)
       when 'retry' then {s}.retry(v_id, p_not_after)
       when 'remove' then {s}.remove(v_id, p_not_after) end)
@@ -338,6 +430,10 @@ begin
       done := done + 1;
     end if;
   end loop;
+  if p_action <> 'cancel' and v_ended <> '{}' then
+    done := done + {s}.command_done(p_action, v_ended, p_state, p_key, v_held, v_now);
+    perform {nudge};
+  end if;
   if cardinality(v_ids) >= p_limit then
     last := v_ids[1];
   end if;
