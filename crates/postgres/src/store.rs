@@ -460,11 +460,12 @@ impl Store for Postgres {
         self.ask(template, |client, sql| {
             let rows = client.query_typed(sql, &[])?;
             let depths = rows.iter().map(|row| {
-                let oldest: Option<At> = row.try_get(6)?;
-                let now: At = row.try_get(7)?;
-                let versions: Option<Vec<i64>> = row.try_get(8)?;
-                let due: Option<Vec<i64>> = row.try_get(9)?;
-                let since: Option<Vec<At>> = row.try_get(10)?;
+                let (oldest, oldest_running): (Option<At>, Option<At>) =
+                    (row.try_get("oldest")?, row.try_get("oldest_running")?);
+                let now: At = row.try_get("now")?;
+                let versions: Option<Vec<i64>> = row.try_get("versions")?;
+                let due: Option<Vec<i64>> = row.try_get("version_due")?;
+                let since: Option<Vec<At>> = row.try_get("version_oldest")?;
                 let counts = due.into_iter().flatten().zip(since.into_iter().flatten());
                 let version = |(version, (due, oldest)): (i64, (i64, At))| VersionDepth {
                     version: small(version),
@@ -472,13 +473,15 @@ impl Store for Postgres {
                     oldest: now.0.since(oldest.0),
                 };
                 Ok(QueueDepth {
-                    queue: row.try_get(0)?,
-                    task: row.try_get(1)?,
-                    due: count(row.try_get(2)?),
-                    later: count(row.try_get(3)?),
-                    running: count(row.try_get(4)?),
-                    parked: count(row.try_get(5)?),
+                    queue: row.try_get("queue")?,
+                    task: row.try_get("task")?,
+                    due: count(row.try_get("due")?),
+                    later: count(row.try_get("later")?),
+                    retrying: count(row.try_get("retrying")?),
+                    running: count(row.try_get("running")?),
+                    parked: count(row.try_get("parked")?),
                     oldest: oldest.map(|oldest| now.0.since(oldest.0)),
+                    oldest_running: oldest_running.map(|oldest| now.0.since(oldest.0)),
                     versions: versions.into_iter().flatten().zip(counts).map(version).collect(),
                 })
             });

@@ -159,10 +159,25 @@ impl Tx<'_> {
                 Ok(())
             })
         })?;
-        let running = "SELECT queue, task, count(*) FROM scheduler_job INDEXED BY scheduler_job_running \
+        let retrying = "SELECT queue, task, count(*) FROM scheduler_job INDEXED BY scheduler_job_retrying \
+                        WHERE state = 'ready' AND error IS NOT NULL AND run_at > ?1 GROUP BY task, queue";
+        self.all(retrying, params![self.now.as_micros()], |row| {
+            add(row, &|depth| {
+                depth.retrying = number(row, 2)?;
+                depth.later = depth.later.saturating_sub(depth.retrying);
+                Ok(())
+            })
+        })?;
+        let running = "SELECT queue, task, count(*), min(started_at) FROM scheduler_job INDEXED BY scheduler_job_running \
                        WHERE state = 'running' GROUP BY task, queue";
         self.all(running, [], |row| {
-            add(row, &|depth| number(row, 2).map(|count| depth.running = count))
+            add(row, &|depth| {
+                depth.running = number(row, 2)?;
+                let oldest: Option<i64> = row.get(3)?;
+                let oldest = oldest.map(scheduler_store::StoreTime::from_micros);
+                depth.oldest_running = oldest.map(|oldest| self.now.since(oldest));
+                Ok(())
+            })
         })?;
         let parked = "SELECT queue, task, count(*) FROM scheduler_job INDEXED BY scheduler_job_parked \
                       WHERE state = 'parked' GROUP BY task, queue";

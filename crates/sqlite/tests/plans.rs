@@ -17,7 +17,7 @@ use crate::common::{END, Folder, TestSqlite, jobs, open, poll_of};
 const LARGE: [&str; 3] = ["scheduler_job", "scheduler_done", "scheduler_key"];
 
 /// The steps that are no equality with a column, how many statements have each, and why it is bounded.
-const RANGES: [(&str, usize, &str); 15] = [
+const RANGES: [(&str, usize, &str); 16] = [
     (
         "SEARCH scheduler_done USING COVERING INDEX scheduler_done_ended (ended_at<?)",
         2,
@@ -49,6 +49,7 @@ const RANGES: [(&str, usize, &str); 15] = [
     ("SCAN scheduler_job USING INDEX scheduler_job_parked", 1, "depths, of all jobs"),
     ("SCAN scheduler_job USING INDEX scheduler_job_ready", 2, "depths, and a short line"),
     ("SCAN scheduler_job USING INDEX scheduler_job_running", 3, "jobs that run"),
+    ("SCAN scheduler_job USING INDEX scheduler_job_retrying", 1, "depths, of all jobs"),
 ];
 
 /// The lists of columns in statements, and one column in place of each: a plan is the same.

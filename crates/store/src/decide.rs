@@ -103,9 +103,21 @@ impl Poll {
 impl QueueDepth {
     /// No jobs.
     #[must_use]
-    pub const fn empty(queue: String, task: String) -> Self {
-        let (due, later, running, parked) = (0, 0, 0, 0);
-        Self { queue, task, due, later, running, parked, oldest: None, versions: Vec::new() }
+    pub fn empty(queue: String, task: String) -> Self {
+        let (due, later, retrying, running, parked) = (0, 0, 0, 0, 0);
+        let (oldest, oldest_running, versions) = (None, None, Vec::new());
+        Self {
+            queue,
+            task,
+            due,
+            later,
+            retrying,
+            running,
+            parked,
+            oldest,
+            oldest_running,
+            versions,
+        }
     }
 
     /// Counts due jobs with payloads of one version. Their oldest has waited for so long.

@@ -486,14 +486,18 @@ pub struct QueueDepth {
     pub task: String,
     /// Jobs that are due.
     pub due: u64,
-    /// Jobs that become due later.
+    /// Jobs that become due later, and have no error.
     pub later: u64,
+    /// Jobs with an error that become due later: an attempt has failed, or was lost, and is tried again.
+    pub retrying: u64,
     /// Jobs that are running.
     pub running: u64,
     /// Jobs that are parked.
     pub parked: u64,
     /// The time for which the oldest due job has waited.
     pub oldest: Option<Duration>,
+    /// The time since the oldest running job was claimed.
+    pub oldest_running: Option<Duration>,
     /// Jobs that are due by the version of their payload, the least first.
     pub versions: Vec<VersionDepth>,
 }

@@ -381,14 +381,21 @@ pub fn dynamic_schedules_that_are_over_are_deleted<T: TestStore>() {
     assert_eq!(given.poll(id, &["tick"]).jobs.len(), 4);
 }
 
-/// Depths are by queue, task and version of the payload, and finished jobs do not count.
+/// Depths are by queue, task and version of the payload, and finished jobs do not count. One that has failed and waits is apart.
 pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     for number in 1..=4 {
         given.job_of(number, "a");
         given.job_of(number + 10, "b");
     }
+    for number in 15..=16 {
+        given.enqueue(NewJob { max_attempts: 9, ..given.of_version(number, "b", 0) });
+    }
     let claimed = given.poll(id, &["b"]).jobs;
+    for (job, after) in [(4, SECOND * 3), (5, SECOND)] {
+        let end = End::Failed { after, error: "no".to_owned() };
+        given.finish(id, claimed[job].held(), end);
+    }
     given.finish(id, claimed[0].held(), End::Done);
     given.finish(id, claimed[1].held(), End::Park { error: "no".to_owned() });
     given.finish(id, claimed[2].held(), End::Snooze { after: SECOND * 3 });
@@ -401,6 +408,9 @@ pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
     let of = |version, due, oldest| VersionDepth { version, due, oldest };
     let versions = vec![of(0, 4, SECOND * 5 / 2), of(3, 2, SECOND / 2)];
     let a = QueueDepth { due: 6, later: 1, oldest: Some(SECOND * 5 / 2), versions, ..none.clone() };
-    let b = QueueDepth { task: "b".to_owned(), later: 1, running: 1, parked: 1, ..none };
+    let mut b =
+        QueueDepth { task: "b".to_owned(), later: 1, retrying: 1, running: 1, parked: 1, ..none };
+    b.add_due(0, 1, SECOND * 3 / 2);
+    b.oldest_running = Some(SECOND * 5 / 2);
     assert_eq!(given.ask().depths().unwrap(), [a, b]);
 }

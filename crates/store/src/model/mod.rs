@@ -417,8 +417,13 @@ impl ModelState {
                 JobState::Ready if job.run_at <= now => {
                     depth.add_due(job.payload.version, 1, now.since(job.run_at));
                 }
+                JobState::Ready if job.error.is_some() => depth.retrying += 1,
                 JobState::Ready => depth.later += 1,
-                JobState::Running => depth.running += 1,
+                JobState::Running => {
+                    depth.running += 1;
+                    let since = job.started_at.map(|started| now.since(started));
+                    depth.oldest_running = depth.oldest_running.max(since);
+                }
                 _ => depth.parked += 1,
             }
         }

@@ -497,29 +497,35 @@ $$;
 -- The numbers of jobs that wait, run and are parked: each state is read from an index of its own.
 create function {s}.depths()
 returns table (
-  queue text, task text, due bigint, later bigint, running bigint, parked bigint, oldest timestamptz, now timestamptz,
-  versions bigint[], version_due bigint[], version_oldest timestamptz[])
+  queue text, task text, due bigint, later bigint, retrying bigint, running bigint, parked bigint, oldest timestamptz,
+  oldest_running timestamptz, now timestamptz, versions bigint[], version_due bigint[], version_oldest timestamptz[])
 language plpgsql volatile security definer set {path} set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := {clock};
 begin
   return query
-  select d.queue, d.task, sum(d.due)::bigint, sum(d.later)::bigint, sum(d.running)::bigint, sum(d.parked)::bigint, min(d.oldest),
-    v_now, array_agg(d.version order by d.version) filter (where d.due > 0), array_agg(d.due order by d.version) filter (where d.due > 0),
+  select d.queue, d.task, sum(d.due)::bigint, (sum(d.later) - sum(d.retrying))::bigint, sum(d.retrying)::bigint, sum(d.running)::bigint,
+    sum(d.parked)::bigint, min(d.oldest), min(d.oldest_running), v_now,
+    array_agg(d.version order by d.version) filter (where d.due > 0), array_agg(d.due order by d.version) filter (where d.due > 0),
     array_agg(d.oldest order by d.version) filter (where d.due > 0)
   from (
-    select r.queue, r.task, r.kind >> 3 as version, sum(r.due)::bigint as due, sum(r.later)::bigint as later, 0 as running,
-      0 as parked, min(r.oldest) as oldest
+    select r.queue, r.task, r.kind >> 3 as version, sum(r.due)::bigint as due, sum(r.later)::bigint as later, 0::bigint as retrying,
+      0::bigint as running, 0::bigint as parked, min(r.oldest) as oldest, null::timestamptz as oldest_running
     from (
       select j.queue, j.task, j.kind, count(*) filter (where j.run_at <= v_now) as due,
         count(*) filter (where j.run_at > v_now) as later, min(j.run_at) filter (where j.run_at <= v_now) as oldest
       from {s}.job j where j.state = 'ready' group by j.queue, j.task, j.priority, j.kind) r
     group by r.queue, r.task, r.kind >> 3
     union all
-    select j.queue, j.task, 0, 0, 0, count(*), 0, null from {s}.job j where j.state = 'running' group by j.queue, j.task
+    select j.queue, j.task, 0, 0, 0, count(*), 0, 0, null, null
+    from {s}.job j where j.state = 'ready' and j.error is not null and j.run_at > v_now group by j.queue, j.task
     union all
-    select j.queue, j.task, 0, 0, 0, 0, count(*), null from {s}.job j where j.state = 'parked' group by j.queue, j.task) d
+    select j.queue, j.task, 0, 0, 0, 0, count(*), 0, null, min(j.started_at)
+    from {s}.job j where j.state = 'running' group by j.queue, j.task
+    union all
+    select j.queue, j.task, 0, 0, 0, 0, 0, count(*), null, null
+    from {s}.job j where j.state = 'parked' group by j.queue, j.task) d
   group by d.queue, d.task order by d.queue, d.task;
 end $$;
 
