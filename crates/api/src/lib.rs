@@ -3,8 +3,7 @@
 //! The documentation of `scheduler-dashboard` has the requests. Names are in camel case. Instants are RFC 3339 in UTC, and a
 //! reader shows them in the zone of the task or of [`Info`]. Lengths are milliseconds and end with `_ms`.
 //!
-//! A reader takes a missing field for its default and ignores fields that it does not know, so that a command line and a
-//! dashboard of different versions understand each other.
+//! A reader takes a missing field for its default and ignores fields that it does not know.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(doctest)]

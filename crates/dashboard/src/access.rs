@@ -137,9 +137,9 @@ pub(crate) enum Denied {
     TooMany,
 }
 
-/// The answer to who a visitor is.
+/// The visitor who is let in, or why not.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct KnownVisitor {
+pub(crate) struct Admission {
     pub(crate) visitor: Result<Visitor, Denied>,
     /// The time to wait before the answer, whichever it is: otherwise a guess would cost nothing.
     pub(crate) after: Duration,
@@ -147,7 +147,7 @@ pub(crate) struct KnownVisitor {
     pub(crate) is_guessed: bool,
 }
 
-impl KnownVisitor {
+impl Admission {
     fn at_once(visitor: Result<Visitor, Denied>) -> Self {
         Self { visitor, after: Duration::ZERO, is_guessed: false }
     }
@@ -170,31 +170,27 @@ impl Sender {
         Self { wrong: 0, since: now, slow_until: now, known: Vec::new() }
     }
 
-    fn decide(&mut self, found: Option<Visitor>, now: Instant) -> KnownVisitor {
+    fn decide(&mut self, found: Option<Visitor>, now: Instant) -> Admission {
         if now.duration_since(self.since) >= WINDOW {
             (self.wrong, self.since) = (0, now);
         }
         let is_known = |visitor: &Visitor| self.known.contains(&visitor.name);
         if found.as_ref().is_some_and(is_known) {
-            return KnownVisitor::at_once(found.ok_or(Denied::Wrong));
+            return Admission::at_once(found.ok_or(Denied::Wrong));
         }
         let is_over = self.wrong >= WRONG_MAX;
         let after = if is_over { self.slow_until.max(now) + SLOW - now } else { Duration::ZERO };
         if after > WAIT_MAX {
-            return KnownVisitor::at_once(Err(Denied::TooMany));
+            return Admission::at_once(Err(Denied::TooMany));
         }
         self.slow_until = now + after;
         let Some(visitor) = found else {
             self.wrong = self.wrong.saturating_add(1);
             let denied = if is_over { Denied::TooMany } else { Denied::Wrong };
-            return KnownVisitor {
-                visitor: Err(denied),
-                after,
-                is_guessed: self.wrong == WRONG_MAX,
-            };
+            return Admission { visitor: Err(denied), after, is_guessed: self.wrong == WRONG_MAX };
         };
         self.known.push(Arc::clone(&visitor.name));
-        KnownVisitor { visitor: Ok(visitor), after, is_guessed: false }
+        Admission { visitor: Ok(visitor), after, is_guessed: false }
     }
 }
 
@@ -215,14 +211,14 @@ impl Authenticator {
         matches!(self.auth, Auth::Tokens(_))
     }
 
-    pub(crate) fn visitor(&self, head: &Parts, from: Option<IpAddr>) -> KnownVisitor {
+    pub(crate) fn visitor(&self, head: &Parts, from: Option<IpAddr>) -> Admission {
         let tokens = match &self.auth {
             Auth::Program(authorize) => {
-                return KnownVisitor::at_once(authorize(head).ok_or(Denied::Missing));
+                return Admission::at_once(authorize(head).ok_or(Denied::Missing));
             }
             Auth::Tokens(tokens) => tokens,
         };
-        let Some(sent) = bearer(head) else { return KnownVisitor::at_once(Err(Denied::Missing)) };
+        let Some(sent) = bearer(head) else { return Admission::at_once(Err(Denied::Missing)) };
         // All are compared, so that the time does not reveal which one it is.
         let found = tokens.iter().fold(None, |found, token| {
             if is_same(sent, &token.secret) { Some(token) } else { found }
@@ -305,12 +301,12 @@ mod tests {
         let (here, there) = (Some([127, 0, 0, 1].into()), Some([127, 0, 0, 2].into()));
         let send =
             |token: &str, from| authenticator.visitor(&head(&format!("Bearer {token}")), from);
-        let denied = |denied, after, is_guessed| KnownVisitor {
+        let denied = |denied, after, is_guessed| Admission {
             visitor: Err(denied),
             after: Duration::from_secs(after),
             is_guessed,
         };
-        let ops = KnownVisitor::at_once(Ok(Visitor::operator("ops")));
+        let ops = Admission::at_once(Ok(Visitor::operator("ops")));
         assert_eq!(send("0123456789abcdef", here), ops);
         for number in 1..=WRONG_MAX {
             let is_last = number == WRONG_MAX;
@@ -343,7 +339,7 @@ mod tests {
         let mut sender = Sender::new(now);
         (0..20).for_each(|_| drop(sender.decide(None, now)));
         let right = sender.decide(Some(Visitor::operator("ops")), now);
-        assert_eq!(right, KnownVisitor::at_once(Err(Denied::TooMany)));
+        assert_eq!(right, Admission::at_once(Err(Denied::TooMany)));
     }
 
     #[test]

@@ -49,20 +49,18 @@ impl Seen {
             seen.remove(&oldest);
         }
         let is_there = |session: &str| sessions.iter().any(|other| other.id.to_string() == session);
-        let mut gone = BTreeMap::new();
-        for (session, process) in seen.iter().filter(|(_, process)| process.has_run_out) {
-            gone.insert(&**session, (process.at, Some(process.label.clone())));
-        }
-        for (session, at) in taken_over.iter().map(|(session, at)| (session.as_ref(), *at)) {
-            gone.insert(session, (at, seen.get(session).map(|process| process.label.clone())));
-        }
-        gone.retain(|session, (at, _)| now - *at < KEPT_FOR && !is_there(session));
+        let lost = seen.iter().filter(|(_, process)| process.has_run_out);
+        let lost = lost.map(|(session, process)| (&**session, process.at));
+        // A session that was taken over died then, also if its lease was seen to have run out.
+        let taken_over = taken_over.iter().map(|(session, at)| (session.as_ref(), *at));
+        let mut gone: BTreeMap<&str, DateTime<Utc>> = lost.chain(taken_over).collect();
+        gone.retain(|session, at| now - *at < KEPT_FOR && !is_there(session));
         let mut gone: Vec<_> = gone.into_iter().collect();
-        gone.sort_by_key(|(_, (at, _))| std::cmp::Reverse(*at));
-        let node = |(session, (at, label)): (&str, (DateTime<Utc>, _))| GoneNode {
+        gone.sort_by_key(|(_, at)| std::cmp::Reverse(*at));
+        let node = |(session, at): (&str, _)| GoneNode {
             session: session.to_owned(),
             at: instant(at),
-            label,
+            label: seen.get(session).map(|process| process.label.clone()),
         };
         gone.into_iter().map(node).collect()
     }

@@ -4,8 +4,7 @@
 //! keeps for that, never on those that answer requests; at most four questions are out at once, those that never come back
 //! included; and a question that takes too long is answered by 503.
 //!
-//! The schedules of tasks are remembered, because each row of the list has some of them: `Answered` is what the store last
-//! said, and what it did not say.
+//! The schedules of tasks are remembered, because each row of the list has some of them.
 //!
 //! It must never delay an answer that needs no store by more than half a second.
 
@@ -40,7 +39,7 @@ pub(crate) struct Store {
     known: Mutex<Known<Answered>>,
 }
 
-/// The schedules and pauses that the store has said.
+/// The schedules and pauses of the last answer; the rows that have changed since they were sent; the failure of the last request.
 #[derive(Default)]
 struct Answered {
     by_name: BTreeMap<String, Arc<StoredSchedule>>,
@@ -55,13 +54,13 @@ struct Answered {
     failure: Option<String>,
 }
 
-/// The last answer of the store about a task.
-pub(crate) enum OfTask {
-    Schedule(Arc<StoredSchedule>),
-    /// It has no schedule.
-    Nothing,
+/// The schedule of a task, as of the last answer of the store.
+pub(crate) enum KnownSchedule {
+    Stored(Arc<StoredSchedule>),
+    /// The store has none of its name, as of a kind of job.
+    Absent,
     /// The store did not answer.
-    Unknown(String),
+    Unanswered(String),
 }
 
 /// True unless the store has refused: it may have done what it did not answer.
@@ -137,13 +136,13 @@ impl Store {
     }
 
     /// Returns the known schedule of a durable task.
-    pub(crate) fn known(&self, task: &str) -> OfTask {
+    pub(crate) fn known(&self, task: &str) -> KnownSchedule {
         let known = self.lock();
         let schedules = known.get();
         match (&schedules.failure, schedules.by_name.get(task)) {
-            (Some(failure), _) => OfTask::Unknown(failure.clone()),
-            (None, Some(schedule)) => OfTask::Schedule(Arc::clone(schedule)),
-            (None, None) => OfTask::Nothing,
+            (Some(failure), _) => KnownSchedule::Unanswered(failure.clone()),
+            (None, Some(schedule)) => KnownSchedule::Stored(Arc::clone(schedule)),
+            (None, None) => KnownSchedule::Absent,
         }
     }
 

@@ -15,6 +15,10 @@ pub(crate) enum Ended {
 }
 
 impl Ended {
+    /// All outcomes, in the order of a [`Tally`].
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Success, Self::Error, Self::Panic, Self::Timeout, Self::Cancelled];
+
     pub(super) fn of(outcome: &Outcome) -> Option<Self> {
         Some(match outcome {
             Outcome::Success => Self::Success,
@@ -86,8 +90,8 @@ impl Sum {
 pub(crate) struct Tally {
     pub(crate) took: Buckets,
     pub(crate) late: Buckets,
-    /// By outcome, in the order of [`Ended`].
-    pub(crate) by_outcome: [Sum; 5],
+    /// By outcome.
+    pub(crate) by_outcome: [Sum; Ended::ALL.len()],
 }
 
 impl Tally {

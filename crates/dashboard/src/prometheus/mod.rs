@@ -1,4 +1,6 @@
-//! Metrics in the text format of Prometheus: in names of our own, and in `spring` in those of Spring.
+//! Metrics in the text format of Prometheus.
+//!
+//! Their names are our own, and in `spring` those that Spring's dashboards know.
 //!
 //! Counts, states and times are those of the snapshots. Histograms, and Spring's sums, come from the listener: without it
 //! they are missing. The text of an error is never a label.
@@ -15,13 +17,10 @@ use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 use self::page::{Metric, Page, Sample, sample};
 use crate::app::App;
 use crate::health;
-use crate::log::{Buckets, LENGTHS, Tally};
+use crate::log::{Buckets, Ended, LENGTHS, Tally};
 use crate::times::now;
 
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// The outcomes, in the order of a tally.
-const OUTCOMES: [&str; 5] = ["success", "error", "panic", "timeout", "cancelled"];
 
 /// The answer of the store about all processes.
 #[derive(Default)]
@@ -44,8 +43,9 @@ pub(crate) fn text(app: &App, found: Option<InStore>) -> String {
     counts_of_tasks(&mut page, &tasks);
     states_of_tasks(&mut page, app, &tasks);
     lengths_of_runs(&mut page, app, &tasks);
-    pools(&mut page, &app.tasks.pools());
-    spring::add(&mut page, app, &tasks);
+    let snapshots = app.tasks.pools();
+    pools(&mut page, &snapshots);
+    spring::add(&mut page, app, &tasks, &snapshots);
     let critical = crate::health::critical(app);
     page.gauge(
         "scheduler_task_up",
@@ -83,8 +83,8 @@ fn counts_of_tasks(page: &mut Page, tasks: &[TaskSnapshot]) {
             counters.timeouts,
             counters.cancelled,
         ];
-        OUTCOMES.into_iter().zip(counts).map(|(outcome, count)| {
-            sample([("task", task.name()), ("outcome", outcome)], count as f64)
+        Ended::ALL.into_iter().zip(counts).map(|(ended, count)| {
+            sample([("task", task.name()), ("outcome", ended.name())], count as f64)
         })
     });
     page.counter("scheduler_run_finished_total", "Runs that have ended, by outcome.", finished);

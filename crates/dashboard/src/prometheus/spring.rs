@@ -5,37 +5,35 @@ use std::time::Duration;
 
 use scheduler::{PoolSnapshot, TaskSnapshot};
 
+use super::OfPool;
 use super::page::{Metric, Page, Sample, sample};
 use crate::app::App;
-use crate::log::{Sum, Tally};
+use crate::log::{Ended, Sum, Tally};
 use crate::times::now;
 
 /// The time that Spring's maximum covers.
 const MAX_WINDOW: Duration = Duration::from_secs(120);
-/// The outcomes, in the order of a tally: our name, and Spring's.
-const OUTCOMES: [(&str, &str); 5] = [
-    ("success", "SUCCESS"),
-    ("error", "ERROR"),
-    ("panic", "ERROR"),
-    ("timeout", "ERROR"),
-    ("cancelled", "UNKNOWN"),
-];
-
-/// A figure of a pool.
-type OfPool = fn(&PoolSnapshot) -> f64;
-
 /// Spring's figures of one method. Several tasks may have the same function.
 #[derive(Clone, Copy, Default)]
 struct InSpring {
-    sums: [Sum; 5],
-    longest: [Duration; 5],
+    sums: [Sum; Ended::ALL.len()],
+    longest: [Duration; Ended::ALL.len()],
     active: Sum,
 }
 
 /// The metrics that Spring's dashboards know.
-pub(super) fn add(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
+pub(super) fn add(page: &mut Page, app: &App, tasks: &[TaskSnapshot], snapshots: &[PoolSnapshot]) {
     runs(page, app, tasks);
-    pools(page, &app.tasks.pools());
+    pools(page, snapshots);
+}
+
+/// Spring's word for an outcome, and the exception that it has.
+fn in_spring(ended: Ended) -> (&'static str, &'static str) {
+    match ended {
+        Ended::Success => ("SUCCESS", "none"),
+        Ended::Cancelled => ("UNKNOWN", "none"),
+        Ended::Error | Ended::Panic | Ended::Timeout => ("ERROR", ended.name()),
+    }
 }
 
 fn runs(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
@@ -53,14 +51,15 @@ fn runs(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
                 ("outcome", outcome),
             ]
         };
-        for (index, (name, outcome)) in OUTCOMES.into_iter().enumerate() {
-            let sum = spring.sums[index];
+        for ended in Ended::ALL {
+            let sum = spring.sums[ended as usize];
             if sum.count == 0 {
                 continue;
             }
-            let labels = labels(if outcome == "ERROR" { name } else { "none" }, outcome);
+            let (outcome, exception) = in_spring(ended);
+            let labels = labels(exception, outcome);
             runs.extend(count_and_sum(labels, sum));
-            longest.push(sample(labels, spring.longest[index].as_secs_f64()));
+            longest.push(sample(labels, spring.longest[ended as usize].as_secs_f64()));
         }
         let [function, namespace, _, exception, outcome] = labels("none", "UNKNOWN");
         active.extend(count_and_sum([function, namespace, exception, outcome], spring.active));
@@ -105,7 +104,7 @@ fn functions(app: &App, tasks: &[TaskSnapshot]) -> BTreeMap<(String, String), In
         let log = app.recorder.with(task.name(), |log| {
             let since = now() - MAX_WINDOW;
             let recent = log.runs.iter().rev().take_while(|run| run.ended_at() >= since);
-            let mut longest = [Duration::ZERO; 5];
+            let mut longest = [Duration::ZERO; Ended::ALL.len()];
             for run in recent {
                 let longest = &mut longest[run.outcome as usize];
                 *longest = run.took().max(*longest);
@@ -124,7 +123,7 @@ fn functions(app: &App, tasks: &[TaskSnapshot]) -> BTreeMap<(String, String), In
 }
 
 impl InSpring {
-    fn add(&mut self, tally: &Tally, longest: [Duration; 5]) {
+    fn add(&mut self, tally: &Tally, longest: [Duration; Ended::ALL.len()]) {
         for (index, sum) in tally.by_outcome.iter().enumerate() {
             self.sums[index].count += sum.count;
             self.sums[index].seconds += sum.seconds;

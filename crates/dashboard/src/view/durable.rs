@@ -9,7 +9,7 @@ use scheduler_api::{Pause, SkippedTicks, Task};
 use scheduler_expr::CronExpression;
 
 use crate::app::App;
-use crate::store::{OfTask, Store, is_paused};
+use crate::store::{KnownSchedule, Store, is_paused};
 use crate::times::{instant, millis};
 
 /// Adds the state in the store to the row of a durable task.
@@ -21,14 +21,14 @@ pub(super) fn add(row: &mut Task, app: &App) {
     }
     row.is_durable = Some(true);
     match store.known(&row.name) {
-        OfTask::Schedule(schedule) => {
+        KnownSchedule::Stored(schedule) => {
             add_rule(row, &control, &schedule);
             add_schedule(row, store, &schedule);
             add_pause(row, app, &schedule);
         }
         // A kind of job: its pause is in its snapshot.
-        OfTask::Nothing => {}
-        OfTask::Unknown(why) => row.store_failure = Some(why),
+        KnownSchedule::Absent => {}
+        KnownSchedule::Unanswered(why) => row.store_failure = Some(why),
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn upcoming(
 ) -> Option<(Vec<DateTime<Utc>>, Option<Zone>)> {
     let store = app.store().ok()?;
     match store.known(name) {
-        OfTask::Schedule(schedule) => {
+        KnownSchedule::Stored(schedule) => {
             let zone = texts(&schedule.rule().text).get("zone").and_then(|zone| zone.parse().ok());
             Some((store.schedules().upcoming(&schedule, count), zone))
         }

@@ -8,6 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
+use scheduler::store::StoreTime;
 use scheduler::{ControlError, JobsError, Pause, Schedule, Schedules, TaskControl};
 use scheduler_api::{Changed, PauseRequest, Preview, RuleRequest, Task};
 use serde::Deserialize;
@@ -182,6 +183,7 @@ pub(super) fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Probl
         }
         (None, None) => None,
     };
+    let until = until.map(|until| StoreTime::from(until).utc());
     if until.is_some_and(|until| until <= now()) {
         return Err(Problem::bad_request("the pause would be over: its end has passed"));
     }

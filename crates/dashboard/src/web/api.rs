@@ -39,14 +39,14 @@ pub(super) type Accepted<T> = Result<(StatusCode, Json<T>), Problem>;
 pub(crate) async fn info(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-) -> Json<Info> {
+) -> Answer<Info> {
     let visitor = caller.visitor.as_ref();
     let role = visitor.map_or(Role::Viewer, Visitor::role);
     let (open, dropped) = app.hub.counts();
     let sections = if app.store().is_ok() { &SECTIONS[..] } else { &SECTIONS[..1] };
     let critical = health::critical(&app);
     let runs_per_task = if app.recorder.has_heard() { app.recorder.keeps() } else { 20 };
-    Json(Info {
+    Ok(Json(Info {
         application: app.options.title.to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         sections: sections.iter().copied().map(str::to_owned).collect(),
@@ -62,9 +62,9 @@ pub(crate) async fn info(
         history: History { runs_per_task: runs_per_task as u64, lost_events: app.recorder.lost() },
         counts: counts(&app.list()),
         down: critical.into_iter().filter(|task| !task.is_up).map(|task| task.name).collect(),
-        pools: app.tasks.pools().iter().map(by_name).collect(),
+        pools: app.tasks.pools().iter().map(by_name).collect::<Result<_, _>>()?,
         streams: Streams { open: open as u64, dropped },
-    })
+    }))
 }
 
 fn counts(tasks: &[TaskSnapshot]) -> Counts {

@@ -35,7 +35,7 @@ pub(crate) async fn jobs(
     let (search, asking) = (Search::of(filter)?, Arc::clone(&app));
     let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
     let (jobs, after) = app.store()?.ask(ask).await?;
-    let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect();
+    let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect::<Result<_, _>>()?;
     let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
     Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after }))
 }
@@ -49,7 +49,7 @@ pub(crate) async fn job(
     let id = id(&text)?;
     let job = app.store()?.ask(move |jobs| jobs.get(id)).await?;
     let job = job.ok_or_else(|| none(id))?;
-    Ok(Json(view::job_detail(&app, &caller.who(), job)))
+    Ok(Json(view::job_detail(&app, &caller.who(), job)?))
 }
 
 fn none(id: JobId) -> Problem {
@@ -69,8 +69,8 @@ pub(crate) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
     let (depths, pauses, unknown) = app.store()?.ask(ask).await?;
     Ok(Json(Queues {
         now: instant(now()),
-        queues: view::queues(&app, &depths, &pauses),
-        unknown_tasks: unknown.iter().map(by_name).collect(),
+        queues: view::queues(&app, &depths, &pauses)?,
+        unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
     }))
 }
 
@@ -79,7 +79,7 @@ pub(crate) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
     let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
     let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
     let (sessions, running) = app.store()?.ask(ask).await?;
-    let (nodes, orphans) = view::nodes(&sessions, &running);
+    let (nodes, orphans) = view::nodes(&sessions, &running)?;
     let gone = app.seen.look(now(), &sessions, &app.recorder.taken_over());
     Ok(Json(Nodes { now: instant(now()), nodes, orphans, gone }))
 }
@@ -107,7 +107,7 @@ pub(super) async fn act(
         Ok(Some(now.map_or((job, true), |now| (now, false))))
     };
     let (job, is_deleted) = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
-    let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, job) };
+    let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, job)? };
     Ok((StatusCode::ACCEPTED, Json(row)))
 }
 
@@ -144,5 +144,5 @@ pub(super) async fn edit(
         jobs.get(id)
     };
     let job = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
-    Ok((StatusCode::ACCEPTED, Json(view::job(&app, job))))
+    Ok((StatusCode::ACCEPTED, Json(view::job(&app, job)?)))
 }

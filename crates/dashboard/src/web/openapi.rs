@@ -24,7 +24,8 @@ pub(super) fn document(routes: &[Route]) -> String {
             "title": "scheduler-dashboard",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "The tasks and jobs of a program. Instants are RFC 3339 in UTC; \
-                tasks and `info` name the zone in which people read them. Lengths are milliseconds. Later versions may add fields to answers.",
+                tasks and `info` name the zone in which people read them. Lengths are \
+                milliseconds. Later versions may add fields to answers.",
         },
         // Relative to this document, whatever a proxy puts before it.
         "servers": [{ "url": "." }],

@@ -14,6 +14,7 @@ use super::guard::Caller;
 use crate::app::App;
 use crate::by_name::by_name;
 use crate::health::{Status, StoreDetails};
+use crate::problem::Problem;
 use crate::prometheus::InStore;
 use crate::times::now;
 use crate::{actuator, health, prometheus};
@@ -81,7 +82,7 @@ pub(crate) async fn readyz(
     Extension(caller): Extension<Caller>,
     uri: OriginalUri,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response, Problem> {
     let has_details = caller.visitor.is_some() || caller.is_local;
     let is_store_up = match app.store() {
         Ok(store) => Some(store.ask_briefly(|jobs| Ok(jobs.is_up())).await.unwrap_or_default()),
@@ -92,7 +93,7 @@ pub(crate) async fn readyz(
         Ok(store) if has_details && is_store_up == Some(true) => {
             let ask = |jobs: &Jobs| Ok((jobs.unknown_tasks(&jobs.depths()?)?, jobs.pauses()?));
             let (unknown, pauses) = store.ask_briefly(ask).await.unwrap_or_default();
-            StoreDetails::new(unknown.iter().map(by_name).collect(), pauses)
+            StoreDetails::new(unknown.iter().map(by_name).collect::<Result<_, _>>()?, pauses)
         }
         _ => StoreDetails::default(),
     };
@@ -105,7 +106,7 @@ pub(crate) async fn readyz(
     } else {
         Json(report).into_response()
     };
-    (status, response).into_response()
+    Ok((status, response).into_response())
 }
 
 fn in_actuator(headers: &HeaderMap, body: &impl Serialize) -> Response {

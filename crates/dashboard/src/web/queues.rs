@@ -65,7 +65,7 @@ async fn done(app: &Arc<App>, queue: String, by: Caller, pause: Option<Pause>) -
         let detail = format!("queue `{queue}` is not paused");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     };
-    let rows = view::queues(app, &depths, &pauses);
+    let rows = view::queues(app, &depths, &pauses)?;
     let row = rows.into_iter().find(|row| row.queue == queue);
     let row = row.unwrap_or_else(|| Queue { queue, ..Queue::default() });
     Ok((StatusCode::ACCEPTED, Json(row)))

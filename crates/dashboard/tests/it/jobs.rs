@@ -1,5 +1,6 @@
 //! Jobs, queues, nodes and durable schedules, of a store.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use scheduler::store::{JobFilter, JobState};
@@ -8,7 +9,7 @@ use scheduler_dashboard::Dashboard;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::api::eventually;
+use crate::api::{eventually, is_nine_in_berlin};
 use crate::away::{Mood, Moody};
 use crate::live::Stream;
 use crate::support::*;
@@ -58,7 +59,13 @@ pub(crate) fn parked(served: &Served) -> String {
 fn a_parked_job_is_found_shown_retried_and_deleted() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&heard);
-    let dashboard = dashboard().redact(|text| text.replace("hunter2", "…")).on_action(move |act| {
+    let redacted = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&redacted);
+    let redact = move |text: &str| {
+        count.fetch_add(1, Ordering::SeqCst);
+        text.replace("hunter2", "…")
+    };
+    let dashboard = dashboard().redact(redact).on_action(move |act| {
         to.lock().unwrap().push((act.who.to_string(), act.action, act.task.to_string(), act.job));
     });
     let served = with_store(&dashboard, &Moody::new(), |builder| builder);
@@ -70,6 +77,11 @@ fn a_parked_job_is_found_shown_retried_and_deleted() {
 
     let list = served.get("/api/v1/jobs?state=parked&task=mail&queue=default").json();
     let row = &list["jobs"][0];
+    assert_eq!(
+        redacted.load(Ordering::SeqCst),
+        1,
+        "its error, and none that the list does not show"
+    );
     assert_eq!(
         (&row["id"], &row["state"], &row["key"]),
         (&id.as_str().into(), &"parked".into(), &"mail-1".into())
@@ -95,6 +107,7 @@ fn a_parked_job_is_found_shown_retried_and_deleted() {
     assert_eq!((&first["number"], &first["outcome"]), (&1.into(), &"failed".into()));
     assert_eq!((&first["error"], &first["node"]), (&"mailbox full: …".into(), &"web-1".into()));
     assert!(first["startedAt"].is_string() && first["endedAt"].is_string(), "{first}");
+    assert!(first["tookMs"].as_f64().is_some_and(|took| took >= 0.0), "{first}");
     assert!(row.get("attempts").is_none(), "those are of a job by itself: {row}");
     assert_eq!(served.post(&format!("{path}/cancel"), "").status, 409, "it has ended");
 
@@ -386,7 +399,7 @@ fn a_durable_task_is_paused_resumed_and_run_in_the_store() {
     );
     let upcoming = row["upcoming"].as_array().unwrap();
     assert_eq!((upcoming.len(), &upcoming[0]["at"]), (10, &row["next"]));
-    assert!(row["next"].as_str().unwrap().contains(":00:00Z"), "{row}");
+    assert!(is_nine_in_berlin(&row["next"]) && row["zone"] == "Europe/Berlin", "{row}");
 
     let paused =
         served.post("/api/v1/tasks/report/pause", r#"{"reason":"migration","forMs":3600000}"#);
