@@ -130,15 +130,22 @@ fn hour_of(time: NaiveDateTime) -> String {
 
 /// A time of day; with its seconds, where there are some.
 pub(crate) fn clock_time(time: NaiveDateTime) -> String {
-    let has_seconds = time.and_utc().timestamp() % 60 != 0;
-    time.format(if has_seconds { "%H:%M:%S" } else { "%H:%M" }).to_string()
+    time.format(if has_seconds(time) { "%H:%M:%S" } else { "%H:%M" }).to_string()
+}
+
+fn has_seconds(time: NaiveDateTime) -> bool {
+    time.and_utc().timestamp() % 60 != 0
 }
 
 /// An instant as a local time with its offset: `Mon 2026-03-30 09:00 +02:00`.
 pub(crate) fn local(at: DateTime<Utc>, zone: Zone) -> String {
-    let local = zone.local(at);
-    let time = clock_time(local.naive_local());
-    format!("{} {time} {}", local.format("%a %Y-%m-%d"), local.format("%:z"))
+    local_to(at, zone, has_seconds(zone.local(at).naive_local()))
+}
+
+/// The same, with or without its seconds.
+pub(crate) fn local_to(at: DateTime<Utc>, zone: Zone, seconds: bool) -> String {
+    let form = if seconds { "%a %Y-%m-%d %H:%M:%S %:z" } else { "%a %Y-%m-%d %H:%M %:z" };
+    zone.local(at).format(form).to_string()
 }
 
 /// The same for programs: `2026-03-30T09:00:00+02:00`.

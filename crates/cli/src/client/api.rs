@@ -11,7 +11,8 @@ use serde_json::Value;
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, RequestBuilder};
 
-use crate::context::Context;
+use super::args::ClientArgs;
+use crate::context::{Context, Look};
 use crate::error::CliError;
 use crate::times;
 
@@ -97,8 +98,8 @@ impl Api {
     }
 
     /// The zone of the program, in which times are shown that belong to no task.
-    pub(super) fn zone(&self) -> Zone {
-        zone_of(&self.get("/info").map(|info: Info| info.zone).unwrap_or_default())
+    pub(super) fn zone(&self) -> Result<Zone, CliError> {
+        Ok(zone_of(&self.get::<Info>("/info")?.zone))
     }
 
     fn ask(&self, path: &str) -> Answer {
@@ -193,6 +194,29 @@ impl Api {
     }
 }
 
+/// Asks for something, and shows it.
+pub(super) fn ask<T: DeserializeOwned>(
+    path: &str,
+    client: &ClientArgs,
+    shown: impl FnOnce(&T, Look, &Api) -> Result<String, CliError>,
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let api = Api::new(&client.server, ctx)?;
+    if client.json {
+        return ctx.say(api.get::<Value>(path)?);
+    }
+    let text = shown(&api.get(path)?, ctx.look(), &api)?;
+    ctx.write(&text)
+}
+
+/// A request as the query of an address, with the names that it has in JSON.
+pub(super) fn query(request: &impl Serialize) -> String {
+    let Ok(Value::Object(fields)) = serde_json::to_value(request) else { return String::new() };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let pairs = fields.iter().map(|(name, value)| format!("{name}={}", escaped(&text(value))));
+    pairs.collect::<Vec<_>>().join("&")
+}
+
 /// A name as a part of a path: everything but letters, digits and `-._~` is escaped.
 pub(crate) fn escaped(name: &str) -> String {
     let mut escaped = String::new();
@@ -212,14 +236,42 @@ pub(super) fn zone_of(name: &str) -> Zone {
     name.parse().unwrap_or(Zone::UTC)
 }
 
-/// An instant of the API.
-pub(super) fn instant(text: &str) -> Option<DateTime<Utc>> {
-    text.parse().ok()
+/// An instant of the API, which may be absent.
+pub(super) fn instant(at: &Option<String>) -> Option<DateTime<Utc>> {
+    at.as_ref()?.parse().ok()
 }
 
 /// An instant as people read it: `Mon 2026-03-30 09:00 +02:00`.
 pub(super) fn local(at: &str, zone: Zone) -> String {
-    instant(at).map_or_else(|| plain(at), |at| times::local(at, zone))
+    at.parse().map_or_else(|_| plain(at), |at| times::local(at, zone))
+}
+
+/// An instant that may be absent, as people read it.
+pub(super) fn time(at: &Option<String>, zone: Zone) -> String {
+    at.as_deref().map(|at| local(at, zone)).unwrap_or_default()
+}
+
+/// The form of the times of one table: all have their seconds, unless these are zero in all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimeFormat {
+    zone: Zone,
+    has_seconds: bool,
+}
+
+impl TimeFormat {
+    pub(super) fn of<'a>(zone: Zone, times: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut times = times.into_iter().filter_map(|at| at.parse::<DateTime<Utc>>().ok());
+        Self { zone, has_seconds: times.any(|at| at.timestamp() % 60 != 0) }
+    }
+
+    pub(super) fn local(self, at: &str) -> String {
+        let text = |at| times::local_to(at, self.zone, self.has_seconds);
+        at.parse().map_or_else(|_| plain(at), text)
+    }
+
+    pub(super) fn time(self, at: &Option<String>) -> String {
+        at.as_deref().map(|at| self.local(at)).unwrap_or_default()
+    }
 }
 
 /// A text of a program on one line, without anything that a terminal would obey.

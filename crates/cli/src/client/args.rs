@@ -1,11 +1,8 @@
 //! The parts that the commands for a running program share.
 
 use scheduler_api::JobFilter;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use super::api::{Api, ServerArgs, escaped};
-use crate::context::{Context, Look};
+use super::api::ServerArgs;
 use crate::error::{CliError, named};
 
 /// A program, and the form of the answer.
@@ -70,29 +67,6 @@ impl FilterArgs {
         let words: Vec<String> = words.map(|(name, text)| format!("{name} {text:?}")).collect();
         format!("with {}", words.join(", "))
     }
-}
-
-/// Asks for something, and shows it.
-pub(super) fn ask<T: DeserializeOwned>(
-    path: &str,
-    client: &ClientArgs,
-    shown: impl FnOnce(&T, Look, &Api) -> String,
-    ctx: &mut Context<'_>,
-) -> Result<(), CliError> {
-    let api = Api::new(&client.server, ctx)?;
-    if client.json {
-        return ctx.say(api.get::<Value>(path)?);
-    }
-    let text = shown(&api.get(path)?, ctx.look(), &api);
-    ctx.write(&text)
-}
-
-/// A request as the query of an address, with the names that it has in JSON.
-pub(super) fn query(request: &impl serde::Serialize) -> String {
-    let Ok(Value::Object(fields)) = serde_json::to_value(request) else { return String::new() };
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let pairs = fields.iter().map(|(name, value)| format!("{name}={}", escaped(&text(value))));
-    pairs.collect::<Vec<_>>().join("&")
 }
 
 /// A length of time that is longer than zero.

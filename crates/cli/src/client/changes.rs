@@ -3,8 +3,8 @@
 use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde_json::Value;
 
-use super::api::{Api, escaped, local, plain, zone_of};
-use super::args::{ClientArgs, TaskArgs, ask, length, query};
+use super::api::{Api, ask, escaped, local, plain, query, zone_of};
+use super::args::{ClientArgs, TaskArgs, length};
 use super::tasks;
 use crate::context::{self, Context};
 use crate::error::CliError;
@@ -145,8 +145,10 @@ fn on_queue(
     let name = plain(&row.queue);
     ctx.say(match &row.pause {
         Some(pause) => {
-            let until = pause.until.as_deref().map(|until| local(until, api.zone()));
-            let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
+            let until = match &pause.until {
+                Some(until) => format!(" until {}", local(until, api.zone()?)),
+                None => String::new(),
+            };
             format!("queue {name}: paused{until}; to let it go on: scheduler resume --queue {name}")
         }
         None => format!("queue {name}: goes on; {} jobs are due", row.depth.due),
@@ -184,7 +186,7 @@ pub(super) fn reschedule(args: &RescheduleArgs, ctx: &mut Context<'_>) -> Result
         return post(name, client, "reschedule", &rule, ctx);
     }
     let path = format!("/tasks/{}/preview?{}", escaped(name), query(&rule));
-    ask(&path, client, |answer, _, _| preview(answer), ctx)
+    ask(&path, client, |answer, _, _| Ok(preview(answer)), ctx)
 }
 
 fn preview(preview: &Preview) -> String {

@@ -20,7 +20,8 @@ use clap::Subcommand;
 use scheduler_api::{Runs, Task};
 use serde_json::Value;
 
-use self::args::{ClientArgs, TaskArgs, ask};
+use self::api::ask;
+use self::args::{ClientArgs, TaskArgs};
 use crate::context::Context;
 use crate::error::CliError;
 pub(crate) use api::{Api, ServerArgs, escaped, plain};
@@ -55,7 +56,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match command {
         Command::List(client) => {
-            ask("/tasks", client, |answer, look, _| tasks::list(answer, look), ctx)
+            ask("/tasks", client, |answer, look, _| Ok(tasks::list(answer, look)), ctx)
         }
         Command::Show(task) => show(task, ctx),
         Command::Run(task) => changes::act(task, "run", ctx),

@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_api::{FireTime, Run, Task, Tasks};
 use scheduler_core::trigger::Zone;
 
-use super::api::{self, local, plain, zone_of};
+use super::api::{TimeFormat, instant, local, plain, time, zone_of};
 use super::table::{self, Cell, Tone};
 use crate::context::Look;
 use crate::times::{ahead, length};
@@ -134,12 +134,12 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     let pause = task.pause.clone().unwrap_or_default();
     row("reason", text(&pause.reason));
     row("until", time(&pause.until, zone));
-    row("failing", since(&task.failing_since, now));
+    row("failing", since(&task.failing_since, zone, now));
     row(
         "at first",
         task.failing_since.as_ref().map(|_| text(&task.first_failure)).unwrap_or_default(),
     );
-    row("succeeded", since(&task.last_success, now));
+    row("succeeded", since(&task.last_success, zone, now));
     row("function", text(&task.function));
     row("source", text(&task.source));
     row("pool", plain(&task.pool));
@@ -163,7 +163,8 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
         }
     };
     section("next", task.upcoming.iter().flatten().map(|time| upcoming(time, zone)).collect());
-    section("last runs", runs.iter().map(|past| run(past, zone)).collect());
+    let times = TimeFormat::of(zone, runs.iter().map(|past| &*past.started_at));
+    section("last runs", runs.iter().map(|past| run(past, times)).collect());
     lines.join("\n") + "\n"
 }
 
@@ -176,21 +177,21 @@ pub(super) fn upcoming(time: &FireTime, zone: Zone) -> String {
     format!("{}{}", local(&time.at, zone), remark.unwrap_or_default())
 }
 
-fn run(run: &Run, zone: Zone) -> String {
+fn run(run: &Run, times: TimeFormat) -> String {
     let took = run.took_ms.map(took).unwrap_or_default();
     let message = run.error.as_ref().map(|error| plain(&error.message)).unwrap_or_default();
     let (number, outcome) = (run.number, plain(&run.outcome));
     let line = format!(
         "#{number:<6} {}   {outcome:<9} {took:>8}   {message}",
-        local(&run.started_at, zone)
+        times.local(&run.started_at)
     );
     line.trim_end().to_owned()
 }
 
 /// An instant, and how long ago it was.
-fn since(at: &Option<String>, now: DateTime<Utc>) -> String {
-    let ago = instant(at).map(|at| format!("{}, {} ago", plain(&at.to_string()), age(now - at)));
-    ago.unwrap_or_default()
+fn since(at: &Option<String>, zone: Zone, now: DateTime<Utc>) -> String {
+    let ago = |past| format!("{}, {} ago", time(at, zone), age(now - past));
+    instant(at).map(ago).unwrap_or_default()
 }
 
 /// The effect of a command on a task.
@@ -218,18 +219,9 @@ fn next_run(row: &Task) -> String {
     next.unwrap_or_default()
 }
 
-/// An instant that may be absent, as people read it.
-pub(super) fn time(at: &Option<String>, zone: Zone) -> String {
-    at.as_deref().map(|at| local(at, zone)).unwrap_or_default()
-}
-
 /// A text that may be absent.
 pub(super) fn text(text: &Option<String>) -> String {
     plain(text.as_deref().unwrap_or_default())
-}
-
-fn instant(text: &Option<String>) -> Option<DateTime<Utc>> {
-    api::instant(text.as_deref()?)
 }
 
 fn schedule(task: &Task) -> String {
