@@ -26,7 +26,6 @@
 // No input panics.
 
 mod args;
-mod changes;
 mod check;
 mod client;
 mod context;
@@ -35,7 +34,6 @@ mod dialect;
 mod error;
 mod explain;
 mod lint;
-mod shell;
 mod times;
 
 use std::ffi::OsString;

@@ -1,16 +1,19 @@
-//! The rights of visitors: tokens, or the program's own authentication; guesses are slow.
+//! The rights of requests: visitors by their tokens, and names of hosts.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Version};
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
+
+use crate::problem::Problem;
 
 /// The number of wrong tokens that an address may send in a minute; further answers to it are slow.
 const WRONG_MAX: u32 = 10;
@@ -263,89 +266,128 @@ pub(crate) fn random_text() -> std::io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-    fn head(authorization: &str) -> Parts {
-        let request = axum::http::Request::builder().header(AUTHORIZATION, authorization);
-        request.body(()).unwrap().into_parts().0
+/// The names that are allowed.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    is_any_allowed: bool,
+    /// With or without a port; without, all ports are allowed.
+    names: Vec<String>,
+    /// The port of addresses as names, where the server listens on all addresses.
+    any_address_at: Option<u16>,
+}
+
+impl Hosts {
+    /// For a server of the program: loopback names with any port, and what the program allows.
+    pub(crate) fn mounted(allowed: &[String], is_any_allowed: bool) -> Self {
+        let loopback = LOOPBACK.map(str::to_owned);
+        let names = loopback.into_iter().chain(allowed.iter().cloned()).collect();
+        Self { is_any_allowed, names, any_address_at: None }
     }
 
-    #[test]
-    fn a_token_is_known_only_as_a_whole() {
-        let token = |secret: &str, visitor| Token { secret: secret.to_owned(), visitor };
-        let tokens = vec![
-            token("0123456789abcdef", Visitor::operator("ops")),
-            token("fedcba9876543210", Visitor::viewer("wall")),
-        ];
-        let authenticator = Authenticator::new(Auth::Tokens(tokens));
-        let visitor = |text: &str| authenticator.visitor(&head(text), None).visitor;
-        assert_eq!(visitor("Bearer 0123456789abcdef"), Ok(Visitor::operator("ops")));
-        assert_eq!(visitor("bearer  fedcba9876543210"), Ok(Visitor::viewer("wall")));
-        for wrong in ["Bearer 0123456789abcde", "Bearer 0123456789abcdef0", "Bearer ", "Bearer é"]
-        {
-            assert!(visitor(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(visitor("Basic 0123456789abcdef"), Err(Denied::Missing));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_guesses_too_often_gets_slow_answers_and_who_is_known_does_not() {
-        let token = |secret: &str, name| Token {
-            secret: secret.to_owned(),
-            visitor: Visitor::operator(name),
-        };
-        let tokens = vec![token("0123456789abcdef", "ops"), token("fedcba9876543210", "new")];
-        let authenticator = Authenticator::new(Auth::Tokens(tokens));
-        let (here, there) = (Some([127, 0, 0, 1].into()), Some([127, 0, 0, 2].into()));
-        let send =
-            |token: &str, from| authenticator.visitor(&head(&format!("Bearer {token}")), from);
-        let denied = |denied, after, is_guessed| Admission {
-            visitor: Err(denied),
-            after: Duration::from_secs(after),
-            is_guessed,
-        };
-        let ops = Admission::at_once(Ok(Visitor::operator("ops")));
-        assert_eq!(send("0123456789abcdef", here), ops);
-        for number in 1..=WRONG_MAX {
-            let is_last = number == WRONG_MAX;
-            assert_eq!(send("x", here), denied(Denied::Wrong, 0, is_last), "{number}");
-        }
-        // One answer a second, whether the token is right or wrong.
-        assert_eq!(send("x", here), denied(Denied::TooMany, 1, false));
-        let right = send("fedcba9876543210", here);
-        assert_eq!(
-            (right.visitor, right.after),
-            (Ok(Visitor::operator("new")), Duration::from_secs(2))
-        );
-        (3..=10).for_each(|after| {
-            assert_eq!(send("x", here), denied(Denied::TooMany, after, false));
+    /// For a server of our own at an address.
+    pub(crate) fn served(address: SocketAddr, allowed: &[String], is_any_allowed: bool) -> Self {
+        let host_name = SocketAddr::new(address.ip(), 0).to_string();
+        let host_name = host_name.trim_end_matches(":0");
+        let names = LOOPBACK.into_iter().chain([host_name]);
+        let port = address.port();
+        let names = names.flat_map(|name| {
+            let bare = (port == 80).then(|| format!("{name}:80"));
+            bare.into_iter().chain([format!("{name}:{port}")])
         });
-        assert_eq!(send("x", here), denied(Denied::TooMany, 0, false), "it is not looked at");
-        // Those who came before, and other addresses, do not wait.
-        assert_eq!(send("0123456789abcdef", here), ops);
-        assert_eq!(send("x", there), denied(Denied::Wrong, 0, false));
-        assert_eq!(send("0123456789abcdef", there), ops);
-        tokio::time::advance(Duration::from_secs(3)).await;
-        assert_eq!(send("x", here), denied(Denied::TooMany, 8, false));
-        tokio::time::advance(WINDOW).await;
-        assert_eq!(send("x", here), denied(Denied::Wrong, 0, false));
+        let names = names.chain(allowed.iter().cloned()).collect();
+        let any_address_at = address.ip().is_unspecified().then_some(port);
+        Self { is_any_allowed, names, any_address_at }
     }
 
-    #[test]
-    fn a_right_token_that_would_wait_too_long_is_refused_like_a_wrong_one() {
-        let now = Instant::now();
-        let mut sender = Sender::new(now);
-        (0..20).for_each(|_| drop(sender.decide(None, now)));
-        let right = sender.decide(Some(Visitor::operator("ops")), now);
-        assert_eq!(right, Admission::at_once(Err(Denied::TooMany)));
+    /// Returns the host of a request if it is allowed.
+    pub(crate) fn check(&self, head: &Parts) -> Result<String, Problem> {
+        let host = host_of(head)?;
+        if self.is_any_allowed || self.allows(&host) {
+            return Ok(host);
+        }
+        let shown: String = host.chars().filter(|letter| !letter.is_control()).take(100).collect();
+        let help = format!("help: Dashboard::new().allow_host({shown:?})");
+        Err(Problem::forbidden(format!("the host {shown:?} is not allowed\n{help}")))
     }
 
-    #[test]
-    fn random_texts_differ_and_are_long() {
-        let (one, other) = (random_text().unwrap(), random_text().unwrap());
-        assert_ne!(one, other);
-        assert!(one.len() >= TOKEN_BYTES_MIN);
+    fn allows(&self, host: &str) -> bool {
+        let (name, port) = split(host);
+        // A name cannot be an address, so that no name server can make it point elsewhere.
+        let is_address = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+        if is_address && self.any_address_at.is_some_and(|ours| port.unwrap_or(80) == ours) {
+            return true;
+        }
+        self.names.iter().any(|allowed| match split(allowed) {
+            (allowed, None) => allowed.eq_ignore_ascii_case(name),
+            (allowed, at) => {
+                let port = port.or(Some(80));
+                allowed.eq_ignore_ascii_case(name) && port == at
+            }
+        })
     }
 }
+
+/// The host of a request: one, and the same in all places.
+fn host_of(head: &Parts) -> Result<String, Problem> {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let (first, second) = (hosts.next(), hosts.next());
+    if second.is_some() {
+        return Err(Problem::bad_request("the request has two Host headers"));
+    }
+    let text = first.map(|host| host.to_str().map(str::to_owned)).transpose();
+    let text = text.map_err(|_| Problem::bad_request("the Host header is no text"))?;
+    let target = head.uri.authority().map(ToString::to_string);
+    match (text, target) {
+        (Some(host), Some(target)) if host != target => {
+            Err(Problem::bad_request("the target of the request and its Host header differ"))
+        }
+        (Some(host), _) if !host.is_empty() => Ok(host),
+        (None, Some(target)) if head.version >= Version::HTTP_2 => Ok(target),
+        _ => Err(Problem::bad_request("the request has no Host header")),
+    }
+}
+
+/// Returns true if nothing says that a proxy has passed a request on: it is for this machine by name, and has no header of
+/// proxies.
+pub(crate) fn is_direct(headers: &HeaderMap, host: &str) -> bool {
+    let (name, _) = split(host);
+    let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
+    let is_loopback = address
+        .map_or(name.eq_ignore_ascii_case("localhost"), |ip| ip.to_canonical().is_loopback());
+    let is_passed_on = |name: &str| {
+        matches!(name, "forwarded" | "via" | "x-real-ip") || name.starts_with("x-forwarded-")
+    };
+    is_loopback && !headers.keys().any(|name| is_passed_on(name.as_str()))
+}
+
+/// The name, and the port if there is one. A port that is no number belongs to the name.
+fn split(host: &str) -> (&str, Option<u16>) {
+    let Some((name, port)) = host.rsplit_once(':') else { return (host, None) };
+    if name.starts_with('[') && !name.ends_with(']') {
+        return (host, None);
+    }
+    let is_number = port.chars().all(|letter| letter.is_ascii_digit());
+    match port.parse() {
+        Ok(port) if is_number => (name, Some(port)),
+        _ => (host, None),
+    }
+}
+
+/// Returns whether a page of another site may have made the request.
+pub(crate) fn is_cross_origin(headers: &HeaderMap, host: &str) -> bool {
+    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+    if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
+        return true;
+    }
+    let mut origins = headers.get_all("origin").iter();
+    origins.any(|origin| {
+        let origin = origin.to_str().unwrap_or("null");
+        let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        !site.is_some_and(|site| site.eq_ignore_ascii_case(host))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::ping::{Phase, Ping};
+use crate::services::{Phase, Ping};
 
 /// The time between the beginnings of two reports of a task.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(30);

@@ -11,7 +11,7 @@ use ureq::http::{Response, Uri, header};
 use ureq::{Agent, Body};
 
 use crate::pacing::Pacing;
-use crate::ping::{Monitor, Ping, Request};
+use crate::services::{Monitor, Ping, Request};
 
 /// The most items that wait; the last quarter is for failures and ends.
 const CAPACITY: usize = 1_024;

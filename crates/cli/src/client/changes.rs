@@ -4,7 +4,7 @@ use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde_json::Value;
 
 use super::api::{Api, ask, escaped, local, plain, query, zone_of};
-use super::args::{ClientArgs, TaskArgs, length};
+use super::api::{ClientArgs, TaskArgs, duration};
 use super::tasks;
 use crate::context::{self, Context};
 use crate::error::CliError;
@@ -209,5 +209,5 @@ fn end_of_pause(until: &str, ctx: &Context<'_>) -> Result<String, CliError> {
 }
 
 fn millis(text: &str) -> Result<u64, CliError> {
-    Ok(u64::try_from(length(text)?.as_millis()).unwrap_or(u64::MAX))
+    Ok(u64::try_from(duration(text)?.as_millis()).unwrap_or(u64::MAX))
 }

@@ -6,25 +6,23 @@
 //! A terminal obeys control characters, so everything that a program sends is escaped. The token goes to no other address
 //! than the given one.
 
-mod actions;
+use clap::Subcommand;
+use scheduler_api::{Action, Actions, Runs, Task};
+use serde_json::Value;
+
+use crate::client::api::{ClientArgs, TaskArgs, TimeFormat, ask};
+use crate::client::table::Cell;
+use crate::client::tasks::text;
+use crate::context::{Context, Look};
+use crate::error::CliError;
+
+pub(crate) use crate::client::api::{Api, ServerArgs, escaped, plain};
+
 mod api;
-mod args;
-mod bulk;
 mod changes;
 mod jobs;
 mod table;
 mod tasks;
-mod watch;
-
-use clap::Subcommand;
-use scheduler_api::{Runs, Task};
-use serde_json::Value;
-
-use self::api::ask;
-use self::args::{ClientArgs, TaskArgs};
-use crate::context::Context;
-use crate::error::CliError;
-pub(crate) use api::{Api, ServerArgs, escaped, plain};
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
@@ -45,11 +43,11 @@ pub(crate) enum Command {
     /// Give a task another rule, or show what it would be
     Reschedule(changes::RescheduleArgs),
     /// List what was changed by hand, the latest first
-    Actions(actions::ActionsArgs),
+    Actions(ActionsArgs),
     /// List, show, retry, cancel and delete the durable jobs of a running program; its queues and nodes
     Jobs(Box<jobs::JobsArgs>),
     /// Show the tasks of a running program, again and again
-    Watch(watch::WatchArgs),
+    Watch(tasks::WatchArgs),
 }
 
 /// Asks, and shows the answer.
@@ -65,9 +63,9 @@ pub(crate) fn run(command: &Command, ctx: &mut Context<'_>) -> Result<(), CliErr
         Command::Cancel(task) => changes::act(task, "cancel", ctx),
         Command::Enable(task) => changes::act(task, "enable", ctx),
         Command::Reschedule(args) => changes::reschedule(args, ctx),
-        Command::Actions(args) => actions::list(args, ctx),
+        Command::Actions(args) => list(args, ctx),
         Command::Jobs(args) => jobs::run(args, ctx),
-        Command::Watch(args) => watch::watch(args, ctx),
+        Command::Watch(args) => tasks::watch(args, ctx),
     }
 }
 
@@ -82,4 +80,41 @@ fn show(args: &TaskArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let (task, runs): (Task, Runs) = (api.typed(answer)?, api.typed(runs)?);
     let (now, look) = (ctx.now(), ctx.look());
     ctx.write(&tasks::one(&task, &runs.runs, now, look))
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ActionsArgs {
+    /// Only those on this task
+    #[arg(long, value_name = "NAME")]
+    task: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+pub(super) fn list(args: &ActionsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let path = match &args.task {
+        Some(task) => format!("/actions?task={}", escaped(task)),
+        None => "/actions".to_owned(),
+    };
+    ask(&path, &args.client, shown, ctx)
+}
+
+fn shown(answer: &Actions, look: Look, api: &Api) -> Result<String, CliError> {
+    if answer.actions.is_empty() {
+        return Ok("nothing was changed by hand since the start of the program\n".to_owned());
+    }
+    let times = TimeFormat::of(api.zone()?, answer.actions.iter().map(|action| &*action.at));
+    let rows: Vec<Vec<Cell>> = answer.actions.iter().map(|action| row(action, times)).collect();
+    Ok(table::of(&["AT", "WHO", "ACTION", "ON", "NOTE", "FROM"], &rows, look))
+}
+
+fn row(action: &Action, times: TimeFormat) -> Vec<Cell> {
+    let on = match (&action.job, &action.queue) {
+        (Some(job), _) => format!("{} of {}", plain(job), plain(&action.task)),
+        (None, Some(queue)) => format!("queue {}", plain(queue)),
+        (None, None) => plain(&action.task),
+    };
+    let at = times.local(&action.at);
+    let cells = [at, plain(&action.who), plain(&action.action), on, text(&action.note)];
+    cells.into_iter().chain([text(&action.from)]).map(Cell::from).collect()
 }

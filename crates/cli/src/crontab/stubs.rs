@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_expr::CronExpression;
 
-use super::lines::{Command, CrontabLine, Entry, When};
-use crate::changes::Changes;
+use super::{Command, CrontabLine, Entry, When};
 use crate::dialect::CronFields;
 use crate::error::CliError;
+use crate::times::Changes;
 
 /// The generated functions.
 pub(super) struct Code {

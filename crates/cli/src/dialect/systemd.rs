@@ -3,8 +3,9 @@
 use scheduler_core::trigger::Zone;
 use scheduler_expr::CronExpression;
 
-use super::converted::{Converted, OnClockChanges, expression, list};
-use super::items::{Field, FieldSyntax, Problem, Word, digits, words};
+use super::{
+    Converted, Field, FieldSyntax, OnClockChanges, Problem, Word, digits, expression, list, words,
+};
 use crate::error::CliError;
 
 const SYNTAX: FieldSyntax = FieldSyntax {

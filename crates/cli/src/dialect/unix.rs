@@ -5,8 +5,10 @@
 
 use scheduler_expr::CronExpression;
 
-use super::converted::{Converted, OnClockChanges, expression, list};
-use super::items::{DAYS, Field, FieldSyntax, MONTHS, Problem, Word, words};
+use super::{
+    Converted, DAYS, Field, FieldSyntax, MONTHS, OnClockChanges, Problem, Word, expression, list,
+    words,
+};
 use crate::error::CliError;
 
 const SYNTAX: FieldSyntax = FieldSyntax {

@@ -1,4 +1,4 @@
-//! The runs of one task.
+//! The runs of one task: their texts, outcomes and histograms.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,9 +6,6 @@ use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::{Cause, EventKind, Outcome, RunInfo};
-
-use super::tally::{Ended, Tally};
-use super::texts::Texts;
 
 /// The number of runs whose failed attempts are kept.
 const WITH_ATTEMPTS_MAX: usize = 10;
@@ -179,6 +176,133 @@ impl TaskLog {
     }
 }
 
+const TEXTS_MAX: usize = 8;
+const TEXT_BYTES_MAX: usize = 400;
+
+/// The latest different texts, the newest last.
+#[derive(Debug, Default)]
+pub(super) struct Texts(VecDeque<Arc<str>>);
+
+impl Texts {
+    /// Keeps a text. Returns it, and the one that it displaces.
+    pub(super) fn keep(&mut self, text: &str) -> (Arc<str>, Option<Arc<str>>) {
+        let text = cut(text);
+        if let Some(known) = self.0.iter().find(|known| ***known == *text) {
+            return (Arc::clone(known), None);
+        }
+        let displaced = if self.0.len() >= TEXTS_MAX { self.0.pop_front() } else { None };
+        let text: Arc<str> = text.into();
+        self.0.push_back(Arc::clone(&text));
+        (text, displaced)
+    }
+}
+
+/// The beginning of a text.
+fn cut(text: &str) -> &str {
+    let mut end = text.len().min(TEXT_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The outcome of a run, without the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Success,
+    Error,
+    Panic,
+    Timeout,
+    Cancelled,
+}
+
+impl Ended {
+    /// All outcomes, in the order of a [`Tally`].
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Success, Self::Error, Self::Panic, Self::Timeout, Self::Cancelled];
+
+    pub(super) fn of(outcome: &Outcome) -> Option<Self> {
+        Some(match outcome {
+            Outcome::Success => Self::Success,
+            Outcome::Error(_) => Self::Error,
+            Outcome::Panic(_) => Self::Panic,
+            Outcome::Timeout(_) => Self::Timeout,
+            Outcome::Cancelled => Self::Cancelled,
+            // No run.
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Panic => "panic",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// The upper ends of the buckets.
+pub(crate) const LENGTHS: [Duration; 8] = [
+    Duration::from_millis(1),
+    Duration::from_millis(10),
+    Duration::from_millis(100),
+    Duration::from_secs(1),
+    Duration::from_secs(10),
+    Duration::from_secs(60),
+    Duration::from_secs(600),
+    Duration::from_secs(3_600),
+];
+
+/// A histogram.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Buckets {
+    /// The number of runs that were at most as long as each end.
+    pub(crate) at_most: [u64; LENGTHS.len()],
+    pub(crate) all: Sum,
+}
+
+impl Buckets {
+    pub(super) fn add(&mut self, length: Duration) {
+        for (count, end) in self.at_most.iter_mut().zip(LENGTHS) {
+            *count += u64::from(length <= end);
+        }
+        self.all.add(length);
+    }
+}
+
+/// A number of runs, and their time in sum.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    pub(crate) count: u64,
+    pub(crate) seconds: f64,
+}
+
+impl Sum {
+    fn add(&mut self, length: Duration) {
+        self.count += 1;
+        self.seconds += length.as_secs_f64();
+    }
+}
+
+/// Sums over all runs of a task.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) took: Buckets,
+    pub(crate) late: Buckets,
+    /// By outcome.
+    pub(crate) by_outcome: [Sum; Ended::ALL.len()],
+}
+
+impl Tally {
+    pub(super) fn finished(&mut self, ended: Ended, took: Duration) {
+        self.took.add(took);
+        self.by_outcome[ended as usize].add(took);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,5 +311,39 @@ mod tests {
     #[test]
     fn a_run_takes_few_bytes() {
         assert!(size_of::<LoggedRun>() <= 72, "{}", size_of::<LoggedRun>());
+    }
+}
+
+#[cfg(test)]
+mod tests_of_texts {
+    use super::*;
+
+    #[test]
+    fn equal_texts_are_one_and_the_oldest_goes() {
+        let mut texts = Texts::default();
+        let (first, _) = texts.keep("0");
+        let (same, _) = texts.keep("0");
+        assert!(Arc::ptr_eq(&first, &same));
+        for number in 1..TEXTS_MAX {
+            assert_eq!(texts.keep(&number.to_string()).1, None);
+        }
+        assert_eq!(texts.keep("one more").1.as_deref(), Some("0"));
+        assert_eq!(cut(&"ü".repeat(300)).len(), 400);
+        assert_eq!(cut(&format!("x{}", "ü".repeat(300))).len(), 399);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_tally {
+    use super::*;
+
+    #[test]
+    fn buckets_are_cumulative() {
+        let mut buckets = Buckets::default();
+        for millis in [1, 5, 2_000, 9_000_000] {
+            buckets.add(Duration::from_millis(millis));
+        }
+        assert_eq!(buckets.at_most, [1, 2, 2, 2, 3, 3, 3, 3]);
+        assert_eq!(buckets.all.count, 4);
     }
 }

@@ -5,20 +5,18 @@
 //! Counts, states and times are those of the snapshots. Histograms, and Spring's sums, come from the listener: without it
 //! they are missing. The text of an error is never a label.
 
-mod page;
-mod spring;
-
 use std::collections::BTreeMap;
 
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::{JobPause, PauseScope, QueueDepth, UnknownTask};
 use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
-use self::page::{Metric, Page, Sample, sample};
 use crate::app::App;
 use crate::health;
 use crate::log::{Buckets, Ended, LENGTHS, Tally};
 use crate::times::now;
+
+mod spring;
 
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -283,4 +281,72 @@ fn age(since: Option<DateTime<Utc>>) -> f64 {
 
 fn seconds(at: DateTime<Utc>) -> f64 {
     at.timestamp_micros() as f64 / 1e6
+}
+
+/// The text of a page: each metric with its samples.
+#[derive(Default)]
+pub(super) struct Page(pub(super) String);
+
+/// Name, type and help.
+pub(super) struct Metric(pub(super) &'static str, pub(super) &'static str, pub(super) &'static str);
+
+/// A suffix of the name, labels, and a value.
+pub(super) struct Sample<'a> {
+    pub(super) suffix: &'static str,
+    pub(super) labels: Vec<(&'static str, &'a str)>,
+    pub(super) value: f64,
+}
+
+pub(super) fn sample<'a>(
+    labels: impl IntoIterator<Item = (&'static str, &'a str)>,
+    value: f64,
+) -> Sample<'a> {
+    Sample { suffix: "", labels: labels.into_iter().collect(), value }
+}
+
+impl Page {
+    /// Writes a metric, unless it has no samples.
+    pub(super) fn metric<'a>(
+        &mut self,
+        Metric(name, kind, help): Metric,
+        samples: impl IntoIterator<Item = Sample<'a>>,
+    ) {
+        let mut samples = samples.into_iter().peekable();
+        if samples.peek().is_some() {
+            self.0.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+        }
+        for Sample { suffix, labels, value } in samples {
+            let labels: Vec<String> = labels
+                .iter()
+                .map(|(label, text)| format!("{label}=\"{}\"", escaped(text)))
+                .collect();
+            let labels = match labels.as_slice() {
+                [] => String::new(),
+                labels => format!("{{{}}}", labels.join(",")),
+            };
+            self.0.push_str(&format!("{name}{suffix}{labels} {value}\n"));
+        }
+    }
+
+    pub(super) fn gauge<'a>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = Sample<'a>>,
+    ) {
+        self.metric(Metric(name, "gauge", help), samples);
+    }
+
+    pub(super) fn counter<'a>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = Sample<'a>>,
+    ) {
+        self.metric(Metric(name, "counter", help), samples);
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use scheduler::{PoolSnapshot, TaskSnapshot};
 
-use super::OfPool;
-use super::page::{Metric, Page, Sample, sample};
+use super::{Metric, OfPool, Page, Sample, sample};
 use crate::app::App;
 use crate::log::{Ended, Sum, Tally};
 use crate::times::now;

@@ -9,12 +9,12 @@ use scheduler::store::{
 use scheduler_api::{Depth, Job, JobAttempt, Node, NodeJob, Payload, Queue, QueueTask};
 use serde_json::Value;
 
-use super::durable::pause_in;
+use super::task::pause_in;
 use crate::access::Visitor;
 use crate::app::App;
-use crate::by_name::by_name;
 use crate::problem::Problem;
 use crate::times::{instant, millis};
+use crate::view::by_name;
 
 /// The most of an error that the list shows.
 const MESSAGE_CHARS_MAX: usize = 300;

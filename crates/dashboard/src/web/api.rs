@@ -1,4 +1,4 @@
-//! The requests of `/api/v1` about tasks and the dashboard itself; the head of the crate documents them.
+//! Requests about tasks and the dashboard; the crate documents them.
 
 use std::sync::Arc;
 
@@ -15,13 +15,12 @@ use scheduler_api::{
 use super::guard::Caller;
 use crate::access::{Role, Visitor};
 use crate::app::App;
-use crate::audit;
-use crate::by_name::by_name;
 use crate::health;
-use crate::hub::WATCHERS_MAX;
 use crate::live;
+use crate::live::WATCHERS_MAX;
 use crate::problem::Problem;
 use crate::times::{instant, marked, now};
+use crate::view::by_name;
 use crate::view::{self, Page};
 
 const RUNS_MAX: usize = 1_000;
@@ -142,7 +141,7 @@ pub(crate) async fn actions(
     Query(query): Query<ActionsQuery>,
 ) -> Json<Actions> {
     let shows_from = caller.who().role() >= Role::Operator;
-    let shown = |action: &audit::Action| Action {
+    let shown = |action: &crate::app::Action| Action {
         at: instant(action.at),
         who: action.who.to_string(),
         action: action.action.to_owned(),

@@ -1,19 +1,92 @@
-//! The lines of a crontab, as cron reads them.
+//! Lines of a crontab as `#[scheduled]` functions: `import crontab`.
+//!
+//! A crontab is read as cron reads it: its settings, its macros, its `%`. Each line becomes a function that runs the
+//! same command at the same times, to be replaced by Rust bit by bit.
+//!
+//! The generated code compiles. A comment in it names each line that was left out, or that fires at other times than cron does.
 
+use std::fs;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use scheduler_core::trigger::Zone;
+
+use crate::context::Context;
 use crate::dialect::{CronFields, unix_line, unix_macro};
-use crate::error::{CliError, named};
+use crate::error::{CliError, NO, OK, named};
+
+mod stubs;
+
+/// The greatest length of a crontab; cron itself takes less.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The command line of `import crontab`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct CrontabArgs {
+    /// The crontab; `-` is the standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// The zone in which cron runs, where the crontab names none
+    #[arg(long, value_name = "NAME")]
+    zone: Option<String>,
+    /// The lines name a user before the command, as in /etc/crontab
+    #[arg(long)]
+    system: bool,
+}
+
+/// `import crontab FILE`: the code to exit with.
+pub(crate) fn import(args: &CrontabArgs, ctx: &mut Context<'_>) -> Result<u8, CliError> {
+    let zone = args.zone.as_deref().map(str::parse::<Zone>).transpose()?;
+    let bytes = bytes_of(args, ctx)?;
+    let entries = lines_of(&bytes, args.system);
+    let code = stubs::write(&entries, zone);
+    ctx.write(&code.text)?;
+    if !args.system && has_root_as_command(&entries) {
+        let note =
+            "note: commands begin with `root`: for a crontab that names users, write --system";
+        writeln!(ctx.errors, "{note}").ok();
+    }
+    if code.left_out.is_empty() {
+        return Ok(OK);
+    }
+    let numbers: Vec<String> = code.left_out.iter().map(usize::to_string).collect();
+    let lines = if numbers.len() == 1 { "line" } else { "lines" };
+    let message = format!("not translated, and left as comments: {lines} {}", numbers.join(", "));
+    writeln!(ctx.errors, "{message}").ok();
+    Ok(NO)
+}
+
+fn bytes_of(args: &CrontabArgs, ctx: &mut Context<'_>) -> Result<Vec<u8>, CliError> {
+    let name = args.file.display();
+    let mut bytes = Vec::new();
+    let result = if args.file.as_os_str() == "-" {
+        ctx.input.take(BYTES_MAX + 1).read_to_end(&mut bytes)
+    } else {
+        fs::File::open(&args.file).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes))
+    };
+    match result {
+        Err(error) => Err(CliError::unable(format!("{name} cannot be read: {error}")).help(
+            "give the path of a file, or pipe into it: crontab -l | scheduler import crontab",
+        )),
+        Ok(length) if length as u64 > BYTES_MAX => {
+            Err(CliError::unable(format!("{name} has more than {BYTES_MAX} bytes"))
+                .help("cron takes no such crontab; is this another file?"))
+        }
+        Ok(_) => Ok(bytes),
+    }
+}
 
 /// A line and its number, from 1.
 #[derive(Clone, Debug)]
-pub(super) struct CrontabLine {
-    pub(super) number: usize,
-    pub(super) text: String,
-    pub(super) entry: Entry,
+struct CrontabLine {
+    number: usize,
+    text: String,
+    entry: Entry,
 }
 
 /// The content of a line.
 #[derive(Clone, Debug)]
-pub(super) enum Entry {
+enum Entry {
     Blank,
     Comment,
     /// `NAME=value`.
@@ -32,7 +105,7 @@ pub(super) enum Entry {
 
 /// When a command runs.
 #[derive(Clone, Debug)]
-pub(super) enum When {
+enum When {
     /// `@reboot`.
     Reboot,
     Fields(CronFields),
@@ -40,16 +113,16 @@ pub(super) enum When {
 
 /// A line that cron runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Command {
+struct Command {
     /// The column of a system's crontab.
-    pub(super) user: Option<String>,
-    pub(super) text: String,
+    user: Option<String>,
+    text: String,
     /// The standard input: the text after the first `%`, with a line break for each further one and at its end.
-    pub(super) input: Option<String>,
+    input: Option<String>,
 }
 
 /// Reads all lines.
-pub(super) fn read(bytes: &[u8], is_system_crontab: bool) -> Vec<CrontabLine> {
+fn lines_of(bytes: &[u8], is_system_crontab: bool) -> Vec<CrontabLine> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
     let read = lines.map(|(number, line)| {
@@ -72,7 +145,7 @@ pub(super) fn read(bytes: &[u8], is_system_crontab: bool) -> Vec<CrontabLine> {
 }
 
 /// Returns true if a command begins with `root`, as in a system's crontab.
-pub(super) fn has_root_as_command(lines: &[CrontabLine]) -> bool {
+fn has_root_as_command(lines: &[CrontabLine]) -> bool {
     let is_root = |entry: &Entry| match entry {
         Entry::Command { command, .. } => command.text.split_whitespace().next() == Some("root"),
         _ => false,
