@@ -24,7 +24,7 @@ Environment:
 /// Cron expressions in words, crontabs as `#[scheduled]` functions, and the tasks of a running program
 #[derive(Debug, Parser)]
 #[command(name = "scheduler", version, after_help = AFTER_HELP)]
-pub(crate) struct Args {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
@@ -65,7 +65,7 @@ enum Command {
         from: Import,
     },
     #[command(flatten)]
-    Client(client::Command),
+    Client(client::ClientCommand),
     /// Write a script that completes commands in a shell
     Completions { shell: clap_complete::Shell },
     /// Write the manual page of a command, or of the whole program
@@ -81,7 +81,7 @@ enum Import {
     Crontab(crontab::CrontabArgs),
 }
 
-impl Args {
+impl CommandLine {
     /// Does what was asked: the code to exit with.
     pub(crate) fn run(&self, ctx: &mut Context<'_>) -> Result<u8, CliError> {
         match &self.command {

@@ -81,12 +81,12 @@ fn bytes_of(args: &CrontabArgs, ctx: &mut Context<'_>) -> Result<Vec<u8>, CliErr
 struct CrontabLine {
     number: usize,
     text: String,
-    entry: Entry,
+    entry: CrontabEntry,
 }
 
 /// The content of a line.
 #[derive(Clone, Debug)]
-enum Entry {
+enum CrontabEntry {
     Blank,
     Comment,
     /// `NAME=value`.
@@ -96,16 +96,16 @@ enum Entry {
     },
     /// A schedule and a command.
     Command {
-        when: When,
-        command: Command,
+        when: CrontabTime,
+        command: CrontabCommand,
     },
     /// A line that cron would refuse, or that has no translation.
     Faulty(CliError),
 }
 
-/// When a command runs.
+/// CrontabTime a command runs.
 #[derive(Clone, Debug)]
-enum When {
+enum CrontabTime {
     /// `@reboot`.
     Reboot,
     Fields(CronFields),
@@ -113,7 +113,7 @@ enum When {
 
 /// A line that cron runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Command {
+struct CrontabCommand {
     /// The column of a system's crontab.
     user: Option<String>,
     text: String,
@@ -135,7 +135,7 @@ fn lines_of(bytes: &[u8], is_system_crontab: bool) -> Vec<CrontabLine> {
             Err(_) => CrontabLine {
                 number,
                 text: String::from_utf8_lossy(line).into_owned(),
-                entry: Entry::Faulty(
+                entry: CrontabEntry::Faulty(
                     CliError::no("the line is not UTF-8").help("convert the file first"),
                 ),
             },
@@ -146,26 +146,28 @@ fn lines_of(bytes: &[u8], is_system_crontab: bool) -> Vec<CrontabLine> {
 
 /// Returns true if a command begins with `root`, as in a system's crontab.
 fn has_root_as_command(lines: &[CrontabLine]) -> bool {
-    let is_root = |entry: &Entry| match entry {
-        Entry::Command { command, .. } => command.text.split_whitespace().next() == Some("root"),
+    let is_root = |entry: &CrontabEntry| match entry {
+        CrontabEntry::Command { command, .. } => {
+            command.text.split_whitespace().next() == Some("root")
+        }
         _ => false,
     };
     lines.iter().any(|line| is_root(&line.entry))
 }
 
-fn entry(text: &str, is_system_crontab: bool) -> Entry {
+fn entry(text: &str, is_system_crontab: bool) -> CrontabEntry {
     if text.is_empty() {
-        return Entry::Blank;
+        return CrontabEntry::Blank;
     }
     if text.starts_with('#') {
-        return Entry::Comment;
+        return CrontabEntry::Comment;
     }
     if let Some((name, value)) = setting(text) {
-        return Entry::Setting { name, value };
+        return CrontabEntry::Setting { name, value };
     }
     match command(text, is_system_crontab) {
-        Ok((when, command)) => Entry::Command { when, command },
-        Err(fault) => Entry::Faulty(fault),
+        Ok((when, command)) => CrontabEntry::Command { when, command },
+        Err(fault) => CrontabEntry::Faulty(fault),
     }
 }
 
@@ -184,7 +186,7 @@ fn unquoted(text: &str) -> &str {
     quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
 }
 
-fn command(text: &str, is_system_crontab: bool) -> Result<(When, Command), CliError> {
+fn command(text: &str, is_system_crontab: bool) -> Result<(CrontabTime, CrontabCommand), CliError> {
     // A line that begins with a hyphen is not logged by some crons.
     let text = text.strip_prefix('-').unwrap_or(text);
     let count = if text.starts_with('@') { 1 } else { 5 };
@@ -212,18 +214,18 @@ fn command(text: &str, is_system_crontab: bool) -> Result<(When, Command), CliEr
     if text.trim().is_empty() {
         return Err(CliError::no("the line has no command"));
     }
-    Ok((when, Command { user, text: text.trim_end().to_owned(), input }))
+    Ok((when, CrontabCommand { user, text: text.trim_end().to_owned(), input }))
 }
 
-fn when(fields: &str) -> Result<When, CliError> {
+fn when(fields: &str) -> Result<CrontabTime, CliError> {
     match fields {
-        "@reboot" => Ok(When::Reboot),
+        "@reboot" => Ok(CrontabTime::Reboot),
         _ if fields.starts_with('@') => match unix_macro(fields) {
-            Some(line) => Ok(When::Fields(unix_line(line)?)),
+            Some(line) => Ok(CrontabTime::Fields(unix_line(line)?)),
             None => Err(CliError::no(format!("{} is no macro of cron", named(fields)))
                 .help("a fixed interval is fixed_rate = \"5m\"")),
         },
-        _ => Ok(When::Fields(unix_line(fields)?)),
+        _ => Ok(CrontabTime::Fields(unix_line(fields)?)),
     }
 }
 

@@ -121,7 +121,7 @@ fn as_json(name: &str, text: &str, verdict: &Verdict) -> Value {
 
 /// A warning about an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
+struct Finding {
     /// Its name, for programs.
     pub(crate) lint: &'static str,
     pub(crate) what: String,

@@ -128,7 +128,7 @@ fn hour_of(time: NaiveDateTime) -> String {
 }
 
 /// A time of day; with its seconds, where there are some.
-pub(crate) fn clock_time(time: NaiveDateTime) -> String {
+fn clock_time(time: NaiveDateTime) -> String {
     time.format(if has_seconds(time) { "%H:%M:%S" } else { "%H:%M" }).to_string()
 }
 

@@ -89,7 +89,7 @@ impl Visitor {
 }
 
 /// Decides about a request by its head: the program's own authentication.
-pub(crate) type Authorize = dyn Fn(&Parts) -> Option<Visitor> + Send + Sync;
+type Authorize = dyn Fn(&Parts) -> Option<Visitor> + Send + Sync;
 
 /// A secret and its owner.
 #[derive(Clone)]
@@ -142,7 +142,7 @@ pub(crate) enum Denied {
 
 /// The visitor who is let in, or why not.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Admission {
+pub(crate) struct Authentication {
     pub(crate) visitor: Result<Visitor, Denied>,
     /// The time to wait before the answer, whichever it is: otherwise a guess would cost nothing.
     pub(crate) after: Duration,
@@ -150,7 +150,7 @@ pub(crate) struct Admission {
     pub(crate) is_guessed: bool,
 }
 
-impl Admission {
+impl Authentication {
     fn at_once(visitor: Result<Visitor, Denied>) -> Self {
         Self { visitor, after: Duration::ZERO, is_guessed: false }
     }
@@ -173,27 +173,31 @@ impl Sender {
         Self { wrong: 0, since: now, slow_until: now, known: Vec::new() }
     }
 
-    fn decide(&mut self, found: Option<Visitor>, now: Instant) -> Admission {
+    fn decide(&mut self, found: Option<Visitor>, now: Instant) -> Authentication {
         if now.duration_since(self.since) >= WINDOW {
             (self.wrong, self.since) = (0, now);
         }
         let is_known = |visitor: &Visitor| self.known.contains(&visitor.name);
         if found.as_ref().is_some_and(is_known) {
-            return Admission::at_once(found.ok_or(Denied::Wrong));
+            return Authentication::at_once(found.ok_or(Denied::Wrong));
         }
         let is_over = self.wrong >= WRONG_MAX;
         let after = if is_over { self.slow_until.max(now) + SLOW - now } else { Duration::ZERO };
         if after > WAIT_MAX {
-            return Admission::at_once(Err(Denied::TooMany));
+            return Authentication::at_once(Err(Denied::TooMany));
         }
         self.slow_until = now + after;
         let Some(visitor) = found else {
             self.wrong = self.wrong.saturating_add(1);
             let denied = if is_over { Denied::TooMany } else { Denied::Wrong };
-            return Admission { visitor: Err(denied), after, is_guessed: self.wrong == WRONG_MAX };
+            return Authentication {
+                visitor: Err(denied),
+                after,
+                is_guessed: self.wrong == WRONG_MAX,
+            };
         };
         self.known.push(Arc::clone(&visitor.name));
-        Admission { visitor: Ok(visitor), after, is_guessed: false }
+        Authentication { visitor: Ok(visitor), after, is_guessed: false }
     }
 }
 
@@ -214,14 +218,14 @@ impl Authenticator {
         matches!(self.auth, Auth::Tokens(_))
     }
 
-    pub(crate) fn visitor(&self, head: &Parts, from: Option<IpAddr>) -> Admission {
+    pub(crate) fn visitor(&self, head: &Parts, from: Option<IpAddr>) -> Authentication {
         let tokens = match &self.auth {
             Auth::Program(authorize) => {
-                return Admission::at_once(authorize(head).ok_or(Denied::Missing));
+                return Authentication::at_once(authorize(head).ok_or(Denied::Missing));
             }
             Auth::Tokens(tokens) => tokens,
         };
-        let Some(sent) = bearer(head) else { return Admission::at_once(Err(Denied::Missing)) };
+        let Some(sent) = bearer(head) else { return Authentication::at_once(Err(Denied::Missing)) };
         // All are compared, so that the time does not reveal which one it is.
         let found = tokens.iter().fold(None, |found, token| {
             if is_same(sent, &token.secret) { Some(token) } else { found }

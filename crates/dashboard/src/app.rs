@@ -15,7 +15,7 @@ use crate::dashboard::Options;
 use crate::live::Hub;
 use crate::log::Recorder;
 use crate::problem::Problem;
-use crate::store::Seen;
+use crate::store::SeenProcesses;
 use crate::store::Store;
 use crate::times::now;
 
@@ -27,7 +27,7 @@ pub(crate) struct App {
     pub(crate) audit: Audit,
     pub(crate) authenticator: Authenticator,
     /// Processes that were seen in the store.
-    pub(crate) seen: Seen,
+    pub(crate) seen: SeenProcesses,
     store: Option<Arc<Store>>,
     pub(crate) hosts: Hosts,
     /// True if only this machine can connect, which makes metrics and health public.
@@ -54,7 +54,7 @@ impl App {
             hub,
             audit,
             authenticator,
-            seen: Seen::default(),
+            seen: SeenProcesses::default(),
             store,
             hosts,
             is_local,

@@ -367,9 +367,9 @@ fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
-pub(crate) type ShowsPayload = dyn Fn(&Visitor, &str) -> bool + Send + Sync;
-pub(crate) type IsProxy = dyn Fn(IpAddr) -> bool + Send + Sync;
-pub(crate) type Redact = dyn Fn(&str) -> String + Send + Sync;
+type ShowsPayload = dyn Fn(&Visitor, &str) -> bool + Send + Sync;
+type IsProxy = dyn Fn(IpAddr) -> bool + Send + Sync;
+type Redact = dyn Fn(&str) -> String + Send + Sync;
 
 /// See the setters of [`Dashboard`](crate::Dashboard).
 #[derive(Clone)]
@@ -378,7 +378,7 @@ pub(crate) struct Options {
     pub(crate) auth: Auth,
     pub(crate) is_read_only: bool,
     pub(crate) hosts: Vec<String>,
-    pub(crate) allows_any_host: bool,
+    allows_any_host: bool,
     /// Decides which addresses are proxies that name their clients.
     pub(crate) is_proxy: Option<Arc<IsProxy>>,
     pub(crate) has_public_metrics: bool,

@@ -222,7 +222,7 @@ impl hyper::body::Body for Stream {
 /// The greatest number of watchers.
 pub(crate) const WATCHERS_MAX: usize = 32;
 /// The greatest number of messages that may wait for a watcher.
-pub(crate) const MESSAGES_MAX: usize = 32;
+const MESSAGES_MAX: usize = 32;
 /// The number of updates that are kept for clients that reconnect, and their greatest size in bytes.
 const UPDATES_MAX: usize = 1_000;
 const UPDATE_BYTES_MAX: usize = 1 << 20;
@@ -232,10 +232,10 @@ const UPDATE_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct Hub(Mutex<Watchers>);
 
 #[derive(Debug)]
-pub(crate) struct Watchers {
+struct Watchers {
     /// The oldest first.
     pub(crate) list: Vec<Watcher>,
-    pub(crate) is_pumping: bool,
+    is_pumping: bool,
     /// Odd while an update is being made.
     pub(crate) updates: u64,
     dropped: u64,
@@ -244,7 +244,7 @@ pub(crate) struct Watchers {
 
 /// A client that watches.
 #[derive(Clone, Debug)]
-pub(crate) struct Watcher {
+struct Watcher {
     pub(crate) sender: mpsc::Sender<Bytes>,
     /// The name of its visitor.
     pub(crate) visitor: Arc<str>,
@@ -304,7 +304,7 @@ impl Hub {
         Self(Mutex::new(Watchers { list, is_pumping: false, updates: 0, dropped: 0, log }))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Watchers> {
+    fn lock(&self) -> MutexGuard<'_, Watchers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -318,7 +318,7 @@ impl Hub {
     /// Adds a watcher with its list; returns whether there is a pump. `None` if the list may be old.
     ///
     /// RACE: an update that was made meanwhile may be older than the list, and must not come behind it.
-    pub(crate) fn begin(
+    fn begin(
         &self,
         watcher: &Watcher,
         list: Bytes,
@@ -341,7 +341,7 @@ impl Hub {
 
     /// Adds a watcher that comes again, with all that it has missed since the update with this identity. Returns false if
     /// some of that is lost.
-    pub(crate) fn go_on(&self, watcher: &Watcher, id: &str) -> bool {
+    fn go_on(&self, watcher: &Watcher, id: &str) -> bool {
         let mut watchers = self.lock();
         let missed = watchers.log.after(id).filter(|_| watchers.is_pumping);
         let Some(missed) = missed else { return false };
@@ -353,7 +353,7 @@ impl Hub {
 
 impl Watchers {
     /// Sends an update to all, and keeps it.
-    pub(crate) fn send_update(&mut self, update: &Bytes) {
+    fn send_update(&mut self, update: &Bytes) {
         let update = self.log.add(update);
         self.send(&update);
     }

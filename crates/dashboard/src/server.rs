@@ -156,7 +156,7 @@ const HEADERS_MAX: usize = 100;
 const NO_DESCRIPTOR: Duration = Duration::from_millis(100);
 
 /// A connection, oldest first.
-struct Open {
+struct OpenConnection {
     task: AbortHandle,
     /// Requests in progress, and 1 for good once there is a stream.
     requests: Arc<AtomicUsize>,
@@ -165,7 +165,7 @@ struct Open {
 /// Accepts connections until it is asked to stop.
 async fn serve(listener: TcpListener, router: Router, stopped: oneshot::Receiver<()>) {
     let mut connections = JoinSet::new();
-    let mut open: VecDeque<Open> = VecDeque::new();
+    let mut open: VecDeque<OpenConnection> = VecDeque::new();
     let accept = async {
         loop {
             match listener.accept().await {
@@ -174,7 +174,7 @@ async fn serve(listener: TcpListener, router: Router, stopped: oneshot::Receiver
                     make_room(&mut open);
                     let requests = Arc::default();
                     let serving = connection(socket, from, router.clone(), Arc::clone(&requests));
-                    open.push_back(Open { task: connections.spawn(serving), requests });
+                    open.push_back(OpenConnection { task: connections.spawn(serving), requests });
                 }
                 // The client has gone, or there is no descriptor: neither is a reason to end.
                 Err(_) => tokio::time::sleep(NO_DESCRIPTOR).await,
@@ -188,7 +188,7 @@ async fn serve(listener: TcpListener, router: Router, stopped: oneshot::Receiver
 }
 
 /// Closes the connection that has waited longest without a request, if there are too many.
-fn make_room(open: &mut VecDeque<Open>) {
+fn make_room(open: &mut VecDeque<OpenConnection>) {
     open.retain(|connection| !connection.task.is_finished());
     if open.len() < CONNECTIONS_MAX {
         return;
@@ -318,11 +318,11 @@ mod tests {
     #[tokio::test]
     async fn the_oldest_connection_without_a_request_makes_room() {
         let mut tasks = JoinSet::new();
-        let mut open: VecDeque<Open> = VecDeque::new();
+        let mut open: VecDeque<OpenConnection> = VecDeque::new();
         for number in 0..CONNECTIONS_MAX {
             let task = tasks.spawn(std::future::pending::<()>());
             let requests = Arc::new(AtomicUsize::new(usize::from(number < 3)));
-            open.push_back(Open { task, requests });
+            open.push_back(OpenConnection { task, requests });
         }
         let fourth = open[3].task.clone();
         make_room(&mut open);

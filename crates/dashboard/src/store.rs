@@ -239,16 +239,16 @@ const PROCESSES_MAX: usize = 200;
 
 /// The processes that were seen.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(Mutex<BTreeMap<String, Process>>);
+pub(crate) struct SeenProcesses(Mutex<BTreeMap<String, SeenProcess>>);
 
 #[derive(Debug)]
-struct Process {
+struct SeenProcess {
     label: String,
     at: DateTime<Utc>,
     has_run_out: bool,
 }
 
-impl Seen {
+impl SeenProcesses {
     /// Notes the processes that there are; returns those that died within the last hour, the latest first. `taken_over`
     /// are the sessions that this process has ended.
     pub(crate) fn look(
@@ -260,7 +260,7 @@ impl Seen {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for session in sessions {
             let (label, has_run_out) = (session.label.clone(), session.has_run_out);
-            seen.insert(session.id.to_string(), Process { label, at: now, has_run_out });
+            seen.insert(session.id.to_string(), SeenProcess { label, at: now, has_run_out });
         }
         seen.retain(|_, process| now - process.at < KEPT_FOR);
         while seen.len() > PROCESSES_MAX {
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn who_died_is_known_for_an_hour_and_who_left_is_not() {
-        let seen = Seen::default();
+        let seen = SeenProcesses::default();
         let at = |minutes| DateTime::UNIX_EPOCH + TimeDelta::minutes(minutes);
         let none: [(&str, DateTime<Utc>); 0] = [];
         let (web, left) = (session(1, "web-1", false), session(2, "web-2", false));

@@ -21,7 +21,7 @@ use scheduler::{Clock, Event, EventKind, Failure, Listener, Outcome, SystemClock
 use uuid::Uuid;
 
 use crate::services::{MESSAGE_BYTES_MAX, cut};
-use crate::worker::{Inbox, Item, Print, Worker};
+use crate::worker::{Item, MonitorWorker, PingInbox, Print};
 
 pub use services::{Cronitor, DsnError, Healthchecks, Monitor, Phase, Ping, Request, Sentry};
 /// The crate `uuid`: the ids of runs are `uuid::Uuid`.
@@ -49,10 +49,10 @@ pub use worker::Counts;
 /// }
 /// ```
 #[derive(Clone)]
-pub struct Monitors(Arc<Shared>);
+pub struct Monitors(Arc<Routing>);
 
-struct Shared {
-    routes: Vec<Route>,
+struct Routing {
+    routes: Vec<MonitorRoute>,
     /// Two keys: a hash of a run by each makes its identity.
     keys: [RandomState; 2],
     redact: Box<Redact>,
@@ -62,11 +62,11 @@ struct Shared {
 type Redact = dyn Fn(&str) -> String + Send + Sync;
 
 /// The tasks of a monitor, and the way to its worker.
-struct Route {
+struct MonitorRoute {
     scope: Scope,
     /// Two tasks of the scope at most: more make no difference.
     tasks: Mutex<Vec<Arc<str>>>,
-    inbox: Arc<Inbox>,
+    inbox: Arc<PingInbox>,
 }
 
 enum Scope {
@@ -117,7 +117,7 @@ impl Monitors {
         })
     }
 
-    fn inboxes(&self) -> impl Iterator<Item = &Inbox> {
+    fn inboxes(&self) -> impl Iterator<Item = &PingInbox> {
         self.0.routes.iter().map(|route| &*route.inbox)
     }
 }
@@ -169,12 +169,12 @@ impl MonitorsBuilder {
     /// When the system has no thread.
     pub fn start(self) -> io::Result<Monitors> {
         let mut shared =
-            Shared { routes: Vec::new(), keys: Default::default(), redact: self.redact };
+            Routing { routes: Vec::new(), keys: Default::default(), redact: self.redact };
         for (scope, monitor) in self.routes {
-            let inbox = Arc::<Inbox>::default();
+            let inbox = Arc::<PingInbox>::default();
             let (clock, print) = (Arc::clone(&self.clock), Arc::clone(&self.print));
-            let worker = Worker::new(monitor, Arc::clone(&inbox), clock, print);
-            shared.routes.push(Route { scope, tasks: Mutex::default(), inbox });
+            let worker = MonitorWorker::new(monitor, Arc::clone(&inbox), clock, print);
+            shared.routes.push(MonitorRoute { scope, tasks: Mutex::default(), inbox });
             let thread = std::thread::Builder::new().name("scheduler-monitors".to_owned());
             thread.spawn(move || worker.run())?;
         }
@@ -182,7 +182,7 @@ impl MonitorsBuilder {
     }
 }
 
-impl Shared {
+impl Routing {
     /// The ping for an event about a task, if there is one.
     fn ping(&self, event: &Event, task: &Arc<TaskFacts>) -> Option<Ping> {
         let (run, phase, message, took) = match &event.kind {
@@ -222,7 +222,7 @@ fn message(failure: &Failure) -> String {
     cut(&text, MESSAGE_BYTES_MAX).to_owned()
 }
 
-impl Route {
+impl MonitorRoute {
     fn is_in_scope(&self, task: &TaskFacts) -> bool {
         match &self.scope {
             Scope::All => true,
@@ -302,7 +302,7 @@ impl Listener for Monitors {
     }
 }
 
-impl Drop for Shared {
+impl Drop for Routing {
     fn drop(&mut self) {
         self.routes.iter().for_each(|route| route.inbox.set(|batch| batch.is_closed = true));
     }
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_run_has_one_identity_and_no_other_has_it() {
-        let shared = || Shared {
+        let shared = || Routing {
             routes: Vec::new(),
             keys: Default::default(),
             redact: Box::new(str::to_owned),

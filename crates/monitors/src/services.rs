@@ -409,7 +409,7 @@ pub(crate) fn cut(text: &str, bytes: usize) -> &str {
 }
 
 /// A text as part of a query: everything but letters, digits and `-._~` is escaped.
-pub(crate) fn escaped(text: &str) -> String {
+fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
@@ -423,7 +423,7 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// The name of a task as the services write names: `shop::jobs::report` is `shop-jobs-report`.
-pub(crate) fn slug(name: &str) -> String {
+fn slug(name: &str) -> String {
     let mut slug = String::new();
     for letter in name.chars() {
         match letter.to_ascii_lowercase() {

@@ -37,9 +37,6 @@ pub(crate) struct ServerArgs {
     token: Option<String>,
 }
 
-/// The result of a request.
-type Answer = Result<Response<ureq::Body>, ureq::Error>;
-
 /// A program that is asked.
 #[derive(Debug)]
 pub(crate) struct Api {
@@ -101,7 +98,7 @@ impl Api {
         Ok(zone_of(&self.get::<Info>("/info")?.zone))
     }
 
-    fn ask(&self, path: &str) -> Answer {
+    fn ask(&self, path: &str) -> Result<Response<ureq::Body>, ureq::Error> {
         self.authorized(self.agent.get(self.address(path))).call()
     }
 
@@ -128,7 +125,10 @@ impl Api {
         }
     }
 
-    fn read<T: DeserializeOwned>(&self, result: Answer) -> Result<T, CliError> {
+    fn read<T: DeserializeOwned>(
+        &self,
+        result: Result<Response<ureq::Body>, ureq::Error>,
+    ) -> Result<T, CliError> {
         let mut response = result.map_err(|error| self.no_answer(&error))?;
         let status = response.status();
         let text = response.body_mut().with_config().limit(BYTES_MAX).read_to_string();

@@ -13,7 +13,7 @@ use crate::times;
 /// The tasks that are meant: one, those with a tag, or all; or the jobs of a queue.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct WhichArgs {
+struct WhichArgs {
     /// The task, in full or by an unambiguous end of its name; also a kind of job
     name: Option<String>,
     /// All jobs of this queue, in all processes

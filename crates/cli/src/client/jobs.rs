@@ -27,13 +27,13 @@ const PAGE_MAX: u64 = 500;
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct JobsArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<JobsCommand>,
     #[command(flatten)]
     list: ListArgs,
 }
 
 #[derive(Clone, Debug, Subcommand)]
-enum Command {
+enum JobsCommand {
     /// List jobs, the newest first; the same as without a word
     List(ListArgs),
     /// Count jobs by task and error, the most frequent first
@@ -100,20 +100,20 @@ struct EditArgs {
 pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match &args.command {
         None => list(&args.list, ctx),
-        Some(Command::List(args)) => list(args, ctx),
-        Some(Command::Errors(ErrorsArgs { filter, client })) => {
+        Some(JobsCommand::List(args)) => list(args, ctx),
+        Some(JobsCommand::Errors(ErrorsArgs { filter, client })) => {
             ask(&format!("/jobs:errors?{}", query(&filter.filter())), client, errors, ctx)
         }
-        Some(Command::Show(JobArgs { id, client })) => {
+        Some(JobsCommand::Show(JobArgs { id, client })) => {
             let shown = |job: &Job, _, api: &Api| Ok(one(job, api.zone()?));
             ask(&format!("/jobs/{}", escaped(id)), client, shown, ctx)
         }
-        Some(Command::Retry(args)) => act(args, "retry", ctx),
-        Some(Command::Cancel(args)) => act(args, "cancel", ctx),
-        Some(Command::Delete(args)) => act(args, "delete", ctx),
-        Some(Command::Edit(args)) => edit(args, ctx),
-        Some(Command::Queues(client)) => ask("/queues", client, queues, ctx),
-        Some(Command::Nodes(client)) => ask("/nodes", client, nodes, ctx),
+        Some(JobsCommand::Retry(args)) => act(args, "retry", ctx),
+        Some(JobsCommand::Cancel(args)) => act(args, "cancel", ctx),
+        Some(JobsCommand::Delete(args)) => act(args, "delete", ctx),
+        Some(JobsCommand::Edit(args)) => edit(args, ctx),
+        Some(JobsCommand::Queues(client)) => ask("/queues", client, queues, ctx),
+        Some(JobsCommand::Nodes(client)) => ask("/nodes", client, nodes, ctx),
     }
 }
 
@@ -389,7 +389,7 @@ fn nodes(answer: &Nodes, look: Look, api: &Api) -> Result<String, CliError> {
 }
 
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct ChangeArgs {
+struct ChangeArgs {
     /// The identities of the jobs; or say which jobs with --state and the like
     #[arg(value_name = "ID", required_unless_present = "state", conflicts_with_all = ["state", "task", "queue", "key", "schedule", "error", "dry_run"])]
     ids: Vec<String>,
@@ -405,7 +405,7 @@ pub(super) struct ChangeArgs {
     client: ClientArgs,
 }
 
-pub(super) fn act(args: &ChangeArgs, action: &str, ctx: &mut Context<'_>) -> Result<(), CliError> {
+fn act(args: &ChangeArgs, action: &str, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let api = Api::new(&args.client.server, ctx)?;
     match args.ids.is_empty() {
         true => on_matching(args, &api, action, ctx),

@@ -25,7 +25,7 @@ mod table;
 mod tasks;
 
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ClientCommand {
     /// List the tasks of a running program, those with problems first
     List(ClientArgs),
     /// Show a task: its schedule, its next fire times, its last runs
@@ -51,21 +51,21 @@ pub(crate) enum Command {
 }
 
 /// Asks, and shows the answer.
-pub(crate) fn run(command: &Command, ctx: &mut Context<'_>) -> Result<(), CliError> {
+pub(crate) fn run(command: &ClientCommand, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match command {
-        Command::List(client) => {
+        ClientCommand::List(client) => {
             ask("/tasks", client, |answer, look, _| Ok(tasks::list(answer, look)), ctx)
         }
-        Command::Show(task) => show(task, ctx),
-        Command::Run(task) => changes::act(task, "run", ctx),
-        Command::Pause(args) => changes::pause(args, ctx),
-        Command::Resume(args) => changes::resume(args, ctx),
-        Command::Cancel(task) => changes::act(task, "cancel", ctx),
-        Command::Enable(task) => changes::act(task, "enable", ctx),
-        Command::Reschedule(args) => changes::reschedule(args, ctx),
-        Command::Actions(args) => list(args, ctx),
-        Command::Jobs(args) => jobs::run(args, ctx),
-        Command::Watch(args) => tasks::watch(args, ctx),
+        ClientCommand::Show(task) => show(task, ctx),
+        ClientCommand::Run(task) => changes::act(task, "run", ctx),
+        ClientCommand::Pause(args) => changes::pause(args, ctx),
+        ClientCommand::Resume(args) => changes::resume(args, ctx),
+        ClientCommand::Cancel(task) => changes::act(task, "cancel", ctx),
+        ClientCommand::Enable(task) => changes::act(task, "enable", ctx),
+        ClientCommand::Reschedule(args) => changes::reschedule(args, ctx),
+        ClientCommand::Actions(args) => list(args, ctx),
+        ClientCommand::Jobs(args) => jobs::run(args, ctx),
+        ClientCommand::Watch(args) => tasks::watch(args, ctx),
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct ActionsArgs {
     client: ClientArgs,
 }
 
-pub(super) fn list(args: &ActionsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+fn list(args: &ActionsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let path = match &args.task {
         Some(task) => format!("/actions?task={}", escaped(task)),
         None => "/actions".to_owned(),

@@ -50,7 +50,7 @@ pub(super) fn list(answer: &Tasks, look: Look) -> String {
 /// The place of a task in a list: first critical ones with a problem, then others with one, then those that run.
 fn rank(task: &Task, now: Option<DateTime<Utc>>) -> u8 {
     let is_critical = task.tags.iter().any(|tag| tag == "critical");
-    match Problem::of(task, now) {
+    match TaskProblem::of(task, now) {
         Some(_) => u8::from(!is_critical),
         None if task.running > 0 => 2,
         None => 3,
@@ -59,7 +59,7 @@ fn rank(task: &Task, now: Option<DateTime<Utc>>) -> u8 {
 
 /// The trouble of a task, as the dashboard names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Problem {
+enum TaskProblem {
     /// A run in progress holds up its own schedule, and takes much longer than others did.
     Hung,
     /// A run waits for a thread.
@@ -67,7 +67,7 @@ enum Problem {
     Failing,
 }
 
-impl Problem {
+impl TaskProblem {
     fn of(task: &Task, now: Option<DateTime<Utc>>) -> Option<Self> {
         let age = |at: &Option<String>| Some(now? - instant(at)?);
         let late = if task.is_durable == Some(true) { LATE * 3 } else { LATE };
@@ -93,8 +93,8 @@ fn counts(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
     let failing = count(&|task| task.streak > 0);
     let mut text =
         format!("{} {noun}, {running} running, {paused} paused, {failing} failing", tasks.len());
-    let late = count(&|task| matches!(Problem::of(task, now), Some(Problem::Late(_))));
-    let hung = count(&|task| Problem::of(task, now) == Some(Problem::Hung));
+    let late = count(&|task| matches!(TaskProblem::of(task, now), Some(TaskProblem::Late(_))));
+    let hung = count(&|task| TaskProblem::of(task, now) == Some(TaskProblem::Hung));
     for (count, word) in [(late, "late"), (hung, "hung")] {
         if count > 0 {
             text.push_str(&format!(", {count} {word}"));
@@ -107,7 +107,7 @@ fn counts(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
 fn waits(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
     let held = |task: &Task| instant(&task.running_since).filter(|_| task.running > 0);
     let line = |task: &Task| {
-        let Some(Problem::Late(waited)) = Problem::of(task, now) else { return None };
+        let Some(TaskProblem::Late(waited)) = TaskProblem::of(task, now) else { return None };
         let others = tasks.iter().filter(|other| other.pool == task.pool);
         let holder =
             others.filter_map(|other| Some((held(other)?, other))).min_by_key(|(at, _)| *at);
@@ -239,13 +239,13 @@ fn schedule(task: &Task) -> String {
 
 /// The state of a task: its problem first, and for how long it has run.
 fn state(task: &Task, now: Option<DateTime<Utc>>) -> Cell {
-    let problem = Problem::of(task, now);
+    let problem = TaskProblem::of(task, now);
     let mut words = Vec::new();
-    if let Some(Problem::Late(waited)) = problem {
+    if let Some(TaskProblem::Late(waited)) = problem {
         words.push(format!("late {}", age(waited)));
     }
     let since = now.zip(instant(&task.running_since)).map(|(now, at)| age(now - at));
-    let word = if problem == Some(Problem::Hung) { "hung" } else { "running" };
+    let word = if problem == Some(TaskProblem::Hung) { "hung" } else { "running" };
     match (task.running, since) {
         (0, _) if words.is_empty() && !task.is_paused => words.push(plain(&task.state)),
         (0, _) => {}

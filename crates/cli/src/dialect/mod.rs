@@ -109,7 +109,7 @@ impl OnClockChanges {
 }
 
 /// A field of a dialect: its name, its numbers, and the names of its numbers from `first_name` on.
-pub(super) struct Field {
+pub(super) struct DialectField {
     pub(super) name: &'static str,
     pub(super) min: u32,
     pub(super) max: u32,
@@ -138,20 +138,20 @@ pub(super) struct FieldSyntax {
 
 /// A part of the text, and the byte at which it begins.
 #[derive(Clone, Copy)]
-pub(super) struct Word<'a> {
+pub(super) struct TextPart<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
 }
 
 /// An error in a part of the text.
-pub(super) struct Problem {
+pub(super) struct PartError {
     pub(super) span: Range<usize>,
     pub(super) reason: String,
     pub(super) help: Option<String>,
 }
 
-impl Problem {
-    pub(super) fn new(word: Word<'_>, reason: impl Into<String>) -> Self {
+impl PartError {
+    pub(super) fn new(word: TextPart<'_>, reason: impl Into<String>) -> Self {
         let span = word.at..word.at + word.text.len();
         Self { span, reason: reason.into(), help: None }
     }
@@ -171,44 +171,48 @@ impl Problem {
     }
 }
 
-impl<'a> Word<'a> {
-    pub(super) fn split(self, separator: char) -> impl Iterator<Item = Word<'a>> {
+impl<'a> TextPart<'a> {
+    pub(super) fn split(self, separator: char) -> impl Iterator<Item = TextPart<'a>> {
         let mut at = self.at;
         self.text.split(separator).map(move |text| {
-            let word = Word { text, at };
+            let word = TextPart { text, at };
             at += text.len() + separator.len_utf8();
             word
         })
     }
 
-    pub(super) fn split_once(self, separator: &str) -> Option<(Word<'a>, Word<'a>)> {
+    pub(super) fn split_once(self, separator: &str) -> Option<(TextPart<'a>, TextPart<'a>)> {
         let (before, after) = self.text.split_once(separator)?;
         let at = self.at + before.len() + separator.len();
-        Some((Word { text: before, at: self.at }, Word { text: after, at }))
+        Some((TextPart { text: before, at: self.at }, TextPart { text: after, at }))
     }
 }
 
 /// The words of a text that are separated by blanks.
-pub(super) fn words(text: &str) -> Vec<Word<'_>> {
+pub(super) fn words(text: &str) -> Vec<TextPart<'_>> {
     let offset = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
-    text.split_whitespace().map(|word| Word { text: word, at: offset(word) }).collect()
+    text.split_whitespace().map(|word| TextPart { text: word, at: offset(word) }).collect()
 }
 
-impl Field {
+impl DialectField {
     /// All numbers of the field.
     pub(super) fn all(&self) -> u64 {
         (self.min..=self.max).fold(0, |set, number| set | 1 << number)
     }
 
     /// Reads a list of items into a set, bit `n` for the number `n`.
-    pub(super) fn read(&self, word: Word<'_>, syntax: FieldSyntax) -> Result<u64, Problem> {
+    pub(super) fn read(&self, word: TextPart<'_>, syntax: FieldSyntax) -> Result<u64, PartError> {
         word.split(',').try_fold(0, |set, item| Ok(set | self.read_item(item, syntax)?))
     }
 
     /// Reads one item.
-    pub(super) fn read_item(&self, item: Word<'_>, syntax: FieldSyntax) -> Result<u64, Problem> {
+    pub(super) fn read_item(
+        &self,
+        item: TextPart<'_>,
+        syntax: FieldSyntax,
+    ) -> Result<u64, PartError> {
         if item.text.is_empty() {
-            return Err(Problem::new(item, format!("the {} list has an empty item", self.name))
+            return Err(PartError::new(item, format!("the {} list has an empty item", self.name))
                 .help("remove the surplus comma"));
         }
         let (base, step) = match item.split_once("/") {
@@ -218,14 +222,14 @@ impl Field {
         let ends = base.split_once(syntax.range);
         let (start, end) = match (base.text, ends) {
             ("*", _) if step.is_some() && !syntax.steps_from_star => {
-                return Err(Problem::new(item, "a step needs a number to begin with")
+                return Err(PartError::new(item, "a step needs a number to begin with")
                     .help(format!("write `{}/{}`", self.min, step.map_or("", |step| step.text))));
             }
             ("", _) if step.is_some() && !syntax.steps_from_nothing => {
                 let step = step.map_or("", |step| step.text);
                 let from =
                     if syntax.steps_from_star { "*".to_owned() } else { self.min.to_string() };
-                return Err(Problem::new(item, "a step needs something to begin with")
+                return Err(PartError::new(item, "a step needs something to begin with")
                     .help(format!("write `{from}/{step}`")));
             }
             ("*", _) => (self.min, self.max),
@@ -237,7 +241,7 @@ impl Field {
                 (number, Some(step)) => {
                     let instead = format!("write `{number}-{}/{}`", self.max, step.text);
                     return Err(
-                        Problem::new(item, "a step needs a range or `*` before it").help(instead)
+                        PartError::new(item, "a step needs a range or `*` before it").help(instead)
                     );
                 }
             },
@@ -245,13 +249,13 @@ impl Field {
         let is_open = step.is_some() && ends.is_none();
         let step = step.map_or(Ok(1), |step| self.step(step, syntax))?;
         if syntax.rejects_single_value_steps && is_open && step > (end - start) as usize {
-            return Err(Problem::new(item, format!("the step leaves the {} at once", self.name))
+            return Err(PartError::new(item, format!("the step leaves the {} at once", self.name))
                 .help(format!("write `{start}`")));
         }
         if start > end && !syntax.wraps {
             let reason = format!("the {} range runs backwards", self.name);
             return Err(
-                Problem::new(item, reason).help(self.split_wrapped_range(start, end, syntax))
+                PartError::new(item, reason).help(self.split_wrapped_range(start, end, syntax))
             );
         }
         Ok(self.between(start, end, step))
@@ -281,32 +285,32 @@ impl Field {
         values.fold(0, |set, number| set | 1 << ((number - self.min) % size + self.min))
     }
 
-    fn step(&self, step: Word<'_>, syntax: FieldSyntax) -> Result<usize, Problem> {
+    fn step(&self, step: TextPart<'_>, syntax: FieldSyntax) -> Result<usize, PartError> {
         match digits(step.text) {
-            Some(0) => Err(Problem::new(step, "the step is zero").help("the smallest step is 1")),
+            Some(0) => Err(PartError::new(step, "the step is zero").help("the smallest step is 1")),
             Some(number) if number <= self.max || syntax.long_steps => Ok(number as usize),
-            Some(_) => Err(Problem::new(step, format!("the step exceeds the {}", self.name))
+            Some(_) => Err(PartError::new(step, format!("the step exceeds the {}", self.name))
                 .help(format!("the greatest step is {}", self.max))),
             None => {
-                Err(Problem::new(step, format!("the step {} is not a number", quoted(step.text)))
+                Err(PartError::new(step, format!("the step {} is not a number", quoted(step.text)))
                     .help("a step is a number, as in `*/5`"))
             }
         }
     }
 
     /// The number that a word stands for.
-    pub(super) fn number(&self, word: Word<'_>) -> Result<u32, Problem> {
+    pub(super) fn number(&self, word: TextPart<'_>) -> Result<u32, PartError> {
         let shown = quoted(word.text);
         let named = self.names.iter().position(|name| name.eq_ignore_ascii_case(word.text));
         let number =
             named.map(|index| index as u32 + self.first_name).or_else(|| digits(word.text));
         match number {
             Some(number) if (self.min..=self.max).contains(&number) => Ok(number),
-            Some(_) => Err(Problem::new(
+            Some(_) => Err(PartError::new(
                 word,
                 format!("{} {shown} is out of range {}-{}", self.name, self.min, self.max),
             )),
-            None => Err(Problem::new(word, format!("{} {shown} is not a number", self.name))),
+            None => Err(PartError::new(word, format!("{} {shown} is not a number", self.name))),
         }
     }
 }

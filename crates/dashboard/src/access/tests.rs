@@ -33,12 +33,12 @@ async fn who_guesses_too_often_gets_slow_answers_and_who_is_known_does_not() {
     let authenticator = Authenticator::new(Auth::Tokens(tokens));
     let (here, there) = (Some([127, 0, 0, 1].into()), Some([127, 0, 0, 2].into()));
     let send = |token: &str, from| authenticator.visitor(&head(&format!("Bearer {token}")), from);
-    let denied = |denied, after, is_guessed| Admission {
+    let denied = |denied, after, is_guessed| Authentication {
         visitor: Err(denied),
         after: Duration::from_secs(after),
         is_guessed,
     };
-    let ops = Admission::at_once(Ok(Visitor::operator("ops")));
+    let ops = Authentication::at_once(Ok(Visitor::operator("ops")));
     assert_eq!(send("0123456789abcdef", here), ops);
     for number in 1..=WRONG_MAX {
         let is_last = number == WRONG_MAX;
@@ -71,7 +71,7 @@ fn a_right_token_that_would_wait_too_long_is_refused_like_a_wrong_one() {
     let mut sender = Sender::new(now);
     (0..20).for_each(|_| drop(sender.decide(None, now)));
     let right = sender.decide(Some(Visitor::operator("ops")), now);
-    assert_eq!(right, Admission::at_once(Err(Denied::TooMany)));
+    assert_eq!(right, Authentication::at_once(Err(Denied::TooMany)));
 }
 
 #[test]

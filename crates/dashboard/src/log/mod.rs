@@ -18,8 +18,8 @@ use std::time::Duration;
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::{Event, EventKind, Listener, RunInfo, StoreEvent, TaskSnapshot};
 
-pub(crate) use crate::log::task_log::{Buckets, Ended, LENGTHS, Sum, Tally};
-pub(crate) use crate::log::task_log::{LoggedRun, TaskLog};
+pub(crate) use crate::log::task_log::{Buckets, LENGTHS, OutcomeKind, Sum, Tally};
+pub(crate) use crate::log::task_log::{LoggedRun, TaskHistory};
 
 mod task_log;
 
@@ -34,7 +34,7 @@ const TASKS_MAX: usize = 100_000;
 
 /// Listens to the tasks of one scheduler.
 pub(crate) struct Recorder {
-    inner: Mutex<Inner>,
+    inner: Mutex<Records>,
     keep: usize,
     /// Set while a client watches: only then changes are noted.
     is_watched: AtomicBool,
@@ -42,8 +42,8 @@ pub(crate) struct Recorder {
 }
 
 #[derive(Default)]
-struct Inner {
-    tasks: HashMap<Arc<str>, TaskLog>,
+struct Records {
+    tasks: HashMap<Arc<str>, TaskHistory>,
     ended: VecDeque<Arc<str>>,
     changed: HashSet<Arc<str>>,
     lost: u64,
@@ -73,7 +73,7 @@ impl Recorder {
     }
 
     /// Calls a function with what is kept of a task.
-    pub(crate) fn with<R>(&self, task: &str, read: impl FnOnce(&TaskLog) -> R) -> Option<R> {
+    pub(crate) fn with<R>(&self, task: &str, read: impl FnOnce(&TaskHistory) -> R) -> Option<R> {
         self.lock().tasks.get(task).map(read)
     }
 
@@ -114,7 +114,7 @@ impl Recorder {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, Records> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -150,10 +150,10 @@ impl Listener for Recorder {
     }
 }
 
-impl Inner {
+impl Records {
     fn added(&mut self, name: &Arc<str>, at: DateTime<Utc>) {
         self.ended.retain(|ended| ended != name);
-        self.tasks.insert(Arc::clone(name), TaskLog::new(at));
+        self.tasks.insert(Arc::clone(name), TaskHistory::new(at));
     }
 
     fn took_over(&mut self, sessions: &[Arc<str>], at: DateTime<Utc>) {
@@ -231,12 +231,12 @@ impl Hour {
         minute.longest_wait = minute.longest_wait.max(waited);
     }
 
-    fn ended(&mut self, at: DateTime<Utc>, ended: Ended) {
+    fn ended(&mut self, at: DateTime<Utc>, ended: OutcomeKind) {
         let Some(minute) = self.at(at) else { return };
         match ended {
-            Ended::Success => minute.succeeded += 1,
-            Ended::Error | Ended::Panic | Ended::Timeout => minute.failed += 1,
-            Ended::Cancelled => {}
+            OutcomeKind::Success => minute.succeeded += 1,
+            OutcomeKind::Error | OutcomeKind::Panic | OutcomeKind::Timeout => minute.failed += 1,
+            OutcomeKind::Cancelled => {}
         }
     }
 }
@@ -273,7 +273,7 @@ impl LastHour {
                 self.each(run, at, |hour| hour.started(at, *late));
             }
             EventKind::RunFinished { run, outcome, .. } => {
-                if let Some(ended) = Ended::of(outcome) {
+                if let Some(ended) = OutcomeKind::of(outcome) {
                     self.each(run, at, |hour| hour.ended(at, ended));
                 }
             }
@@ -314,9 +314,9 @@ mod tests {
         let mut hour = Hour::new();
         hour.started(at(0), Duration::from_secs(3));
         hour.started(at(0), Duration::from_secs(1));
-        hour.ended(at(0), Ended::Success);
-        hour.ended(at(1), Ended::Panic);
-        hour.ended(at(1), Ended::Cancelled);
+        hour.ended(at(0), OutcomeKind::Success);
+        hour.ended(at(1), OutcomeKind::Panic);
+        hour.ended(at(1), OutcomeKind::Cancelled);
         let minutes = hour.until(at(1));
         assert_eq!((minutes.len(), minutes[59].failed, minutes[59].succeeded), (MINUTES, 1, 0));
         let first = minutes[58];
@@ -338,7 +338,10 @@ mod tests {
         for number in 0..QUEUES_MAX {
             let queue = number.to_string();
             assert!(hour.has_room(&queue, at(0)));
-            hour.queues.entry(queue.into()).or_insert_with(Hour::new).ended(at(0), Ended::Success);
+            hour.queues
+                .entry(queue.into())
+                .or_insert_with(Hour::new)
+                .ended(at(0), OutcomeKind::Success);
         }
         assert!(!hour.has_room("one more", at(59)) && hour.has_room("7", at(59)));
         assert!(hour.has_room("one more", at(60)));

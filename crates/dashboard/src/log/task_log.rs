@@ -24,18 +24,18 @@ pub(crate) struct LoggedRun {
     late_micros: u64,
     pub(crate) attempts: u32,
     pub(crate) cause: Cause,
-    pub(crate) outcome: Ended,
+    pub(crate) outcome: OutcomeKind,
     pub(crate) text: Option<Arc<str>>,
-    pub(crate) failed: Option<Box<FailedAttempts>>,
+    pub(crate) failed: Option<Box<LoggedAttempts>>,
 }
 
 /// The failed attempts of one run: most have none, which takes eight bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct FailedAttempts(pub(crate) Vec<FailedAttempt>);
+pub(crate) struct LoggedAttempts(pub(crate) Vec<LoggedAttempt>);
 
 /// An attempt that was followed by another one.
 #[derive(Clone, Debug)]
-pub(crate) struct FailedAttempt {
+pub(crate) struct LoggedAttempt {
     pub(crate) attempt: u32,
     pub(crate) at: DateTime<Utc>,
     pub(crate) text: Option<Arc<str>>,
@@ -69,12 +69,12 @@ struct Active {
     number: u64,
     started_at: DateTime<Utc>,
     late: Duration,
-    failed: Vec<FailedAttempt>,
+    failed: Vec<LoggedAttempt>,
 }
 
 /// The history of a task.
 #[derive(Debug)]
-pub(crate) struct TaskLog {
+pub(crate) struct TaskHistory {
     pub(crate) added_at: DateTime<Utc>,
     /// The instant at which it was added, or last resumed, enabled or rescheduled.
     pub(crate) scheduled_since: DateTime<Utc>,
@@ -85,7 +85,7 @@ pub(crate) struct TaskLog {
     texts: Texts,
 }
 
-impl TaskLog {
+impl TaskHistory {
     pub(super) fn new(added_at: DateTime<Utc>) -> Self {
         let (runs, tally, active) = (VecDeque::new(), Tally::default(), Vec::new());
         Self { added_at, scheduled_since: added_at, runs, tally, active, texts: Texts::default() }
@@ -99,7 +99,7 @@ impl TaskLog {
             | EventKind::Rescheduled { .. } => self.scheduled_since = at,
             EventKind::AttemptFailed { run, failure, .. } => {
                 let text = Some(self.intern(failure.message()));
-                let failed = FailedAttempt { attempt: run.attempt, at, text };
+                let failed = LoggedAttempt { attempt: run.attempt, at, text };
                 if let Some(active) =
                     self.active.iter_mut().find(|active| active.number == run.number)
                 {
@@ -129,7 +129,7 @@ impl TaskLog {
         let active = self.active.iter().position(|active| active.number == run.number);
         let active = active.map(|index| self.active.swap_remove(index));
         // A run that was skipped is none.
-        let Some(ended) = Ended::of(outcome) else { return };
+        let Some(ended) = OutcomeKind::of(outcome) else { return };
         self.tally.finished(ended, took);
         let started_at = active.as_ref().map_or(run.started_at, |active| active.started_at);
         let late = active.as_ref().map_or_else(|| run.lateness(), |active| active.late);
@@ -145,7 +145,7 @@ impl TaskLog {
             cause: run.cause,
             outcome: ended,
             text: outcome.failure().map(|failure| self.intern(failure.message())),
-            failed: failed.map(|failed| Box::new(FailedAttempts(failed))),
+            failed: failed.map(|failed| Box::new(LoggedAttempts(failed))),
         };
         if self.runs.len() >= max_runs {
             self.runs.pop_front();
@@ -208,7 +208,7 @@ fn cut(text: &str) -> &str {
 
 /// The outcome of a run, without the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum OutcomeKind {
     Success,
     Error,
     Panic,
@@ -216,7 +216,7 @@ pub(crate) enum Ended {
     Cancelled,
 }
 
-impl Ended {
+impl OutcomeKind {
     /// All outcomes, in the order of a [`Tally`].
     pub(crate) const ALL: [Self; 5] =
         [Self::Success, Self::Error, Self::Panic, Self::Timeout, Self::Cancelled];
@@ -293,11 +293,11 @@ pub(crate) struct Tally {
     pub(crate) took: Buckets,
     pub(crate) late: Buckets,
     /// By outcome.
-    pub(crate) by_outcome: [Sum; Ended::ALL.len()],
+    pub(crate) by_outcome: [Sum; OutcomeKind::ALL.len()],
 }
 
 impl Tally {
-    pub(super) fn finished(&mut self, ended: Ended, took: Duration) {
+    pub(super) fn finished(&mut self, ended: OutcomeKind, took: Duration) {
         self.took.add(took);
         self.by_outcome[ended as usize].add(took);
     }

@@ -13,7 +13,7 @@ use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
 use crate::app::App;
 use crate::health;
-use crate::log::{Buckets, Ended, LENGTHS, Tally};
+use crate::log::{Buckets, LENGTHS, OutcomeKind, Tally};
 use crate::times::now;
 
 mod spring;
@@ -22,15 +22,15 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 
 /// The answer of the store about all processes.
 #[derive(Default)]
-pub(crate) struct InStore {
+pub(crate) struct StoreAnswer {
     pub(crate) depths: Vec<QueueDepth>,
     pub(crate) pauses: Vec<JobPause>,
     pub(crate) unknown: Vec<UnknownTask>,
 }
 
 /// All metrics, with the answer of the store, if there is one and it has answered.
-pub(crate) fn text(app: &App, found: Option<InStore>) -> String {
-    let mut page = Page::default();
+pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
+    let mut page = Exposition::default();
     let tasks = app.list();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     page.gauge(
@@ -71,7 +71,7 @@ pub(crate) fn text(app: &App, found: Option<InStore>) -> String {
     page.0
 }
 
-fn counts_of_tasks(page: &mut Page, tasks: &[TaskSnapshot]) {
+fn counts_of_tasks(page: &mut Exposition, tasks: &[TaskSnapshot]) {
     let finished = tasks.iter().flat_map(|task| {
         let counters = &task.counters;
         let counts = [
@@ -81,7 +81,7 @@ fn counts_of_tasks(page: &mut Page, tasks: &[TaskSnapshot]) {
             counters.timeouts,
             counters.cancelled,
         ];
-        Ended::ALL.into_iter().zip(counts).map(|(ended, count)| {
+        OutcomeKind::ALL.into_iter().zip(counts).map(|(ended, count)| {
             sample([("task", task.name()), ("outcome", ended.name())], count as f64)
         })
     });
@@ -151,7 +151,7 @@ const TASK_GAUGES: [(&str, &str, Read); 9] = [
     }),
 ];
 
-fn states_of_tasks(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
+fn states_of_tasks(page: &mut Exposition, app: &App, tasks: &[TaskSnapshot]) {
     for (name, help, read) in TASK_GAUGES {
         let samples =
             tasks.iter().filter_map(|task| Some(sample([("task", task.name())], read(app, task)?)));
@@ -159,7 +159,7 @@ fn states_of_tasks(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
     }
 }
 
-fn lengths_of_runs(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
+fn lengths_of_runs(page: &mut Exposition, app: &App, tasks: &[TaskSnapshot]) {
     let tally = |task: &TaskSnapshot| app.recorder.with(task.name(), |log| log.tally.clone());
     let tallies: Vec<(&str, Tally)> =
         tasks.iter().filter_map(|task| Some((task.name(), tally(task)?))).collect();
@@ -200,13 +200,13 @@ fn labels_of(depth: &QueueDepth) -> [(&'static str, &str); 2] {
 }
 
 /// The jobs of the whole cluster.
-fn jobs(page: &mut Page, found: Option<InStore>) {
+fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
     page.gauge(
         "scheduler_store_up",
         "1 if the store of durable jobs has answered, otherwise 0.",
         [sample([], f64::from(found.is_some()))],
     );
-    let InStore { depths, pauses, unknown } = found.unwrap_or_default();
+    let StoreAnswer { depths, pauses, unknown } = found.unwrap_or_default();
     let counts = depths.iter().flat_map(|depth| {
         let counts = [
             ("due", depth.due),
@@ -251,7 +251,7 @@ fn jobs(page: &mut Page, found: Option<InStore>) {
 /// A figure of a pool.
 type OfPool = fn(&PoolSnapshot) -> f64;
 
-fn pools(page: &mut Page, pools: &[PoolSnapshot]) {
+fn pools(page: &mut Exposition, pools: &[PoolSnapshot]) {
     let (size, threads): (OfPool, OfPool) =
         (|pool| pool.core_size as f64, |pool| pool.threads as f64);
     let (active, queued): (OfPool, OfPool) = (|pool| pool.active as f64, |pool| pool.queued as f64);
@@ -285,7 +285,7 @@ fn seconds(at: DateTime<Utc>) -> f64 {
 
 /// The text of a page: each metric with its samples.
 #[derive(Default)]
-pub(super) struct Page(pub(super) String);
+pub(super) struct Exposition(pub(super) String);
 
 /// Name, type and help.
 pub(super) struct Metric(pub(super) &'static str, pub(super) &'static str, pub(super) &'static str);
@@ -304,7 +304,7 @@ pub(super) fn sample<'a>(
     Sample { suffix: "", labels: labels.into_iter().collect(), value }
 }
 
-impl Page {
+impl Exposition {
     /// Writes a metric, unless it has no samples.
     pub(super) fn metric<'a>(
         &mut self,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use scheduler::{PoolSnapshot, TaskSnapshot};
 
-use super::{Metric, OfPool, Page, Sample, sample};
+use super::{Exposition, Metric, OfPool, Sample, sample};
 use crate::app::App;
-use crate::log::{Ended, Sum, Tally};
+use crate::log::{OutcomeKind, Sum, Tally};
 use crate::times::now;
 
 /// The time that Spring's maximum covers.
@@ -15,27 +15,32 @@ const MAX_WINDOW: Duration = Duration::from_secs(120);
 /// Spring's figures of one method. Several tasks may have the same function.
 #[derive(Clone, Copy, Default)]
 struct InSpring {
-    sums: [Sum; Ended::ALL.len()],
-    longest: [Duration; Ended::ALL.len()],
+    sums: [Sum; OutcomeKind::ALL.len()],
+    longest: [Duration; OutcomeKind::ALL.len()],
     active: Sum,
 }
 
 /// The metrics that Spring's dashboards know.
-pub(super) fn add(page: &mut Page, app: &App, tasks: &[TaskSnapshot], snapshots: &[PoolSnapshot]) {
+pub(super) fn add(
+    page: &mut Exposition,
+    app: &App,
+    tasks: &[TaskSnapshot],
+    snapshots: &[PoolSnapshot],
+) {
     runs(page, app, tasks);
     pools(page, snapshots);
 }
 
 /// Spring's word for an outcome, and the exception that it has.
-fn in_spring(ended: Ended) -> (&'static str, &'static str) {
+fn in_spring(ended: OutcomeKind) -> (&'static str, &'static str) {
     match ended {
-        Ended::Success => ("SUCCESS", "none"),
-        Ended::Cancelled => ("UNKNOWN", "none"),
-        Ended::Error | Ended::Panic | Ended::Timeout => ("ERROR", ended.name()),
+        OutcomeKind::Success => ("SUCCESS", "none"),
+        OutcomeKind::Cancelled => ("UNKNOWN", "none"),
+        OutcomeKind::Error | OutcomeKind::Panic | OutcomeKind::Timeout => ("ERROR", ended.name()),
     }
 }
 
-fn runs(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
+fn runs(page: &mut Exposition, app: &App, tasks: &[TaskSnapshot]) {
     let functions = functions(app, tasks);
     let mut runs = Vec::new();
     let mut longest = Vec::new();
@@ -50,7 +55,7 @@ fn runs(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
                 ("outcome", outcome),
             ]
         };
-        for ended in Ended::ALL {
+        for ended in OutcomeKind::ALL {
             let sum = spring.sums[ended as usize];
             if sum.count == 0 {
                 continue;
@@ -103,7 +108,7 @@ fn functions(app: &App, tasks: &[TaskSnapshot]) -> BTreeMap<(String, String), In
         let log = app.recorder.with(task.name(), |log| {
             let since = now() - MAX_WINDOW;
             let recent = log.runs.iter().rev().take_while(|run| run.ended_at() >= since);
-            let mut longest = [Duration::ZERO; Ended::ALL.len()];
+            let mut longest = [Duration::ZERO; OutcomeKind::ALL.len()];
             for run in recent {
                 let longest = &mut longest[run.outcome as usize];
                 *longest = run.took().max(*longest);
@@ -122,7 +127,7 @@ fn functions(app: &App, tasks: &[TaskSnapshot]) -> BTreeMap<(String, String), In
 }
 
 impl InSpring {
-    fn add(&mut self, tally: &Tally, longest: [Duration; Ended::ALL.len()]) {
+    fn add(&mut self, tally: &Tally, longest: [Duration; OutcomeKind::ALL.len()]) {
         for (index, sum) in tally.by_outcome.iter().enumerate() {
             self.sums[index].count += sum.count;
             self.sums[index].seconds += sum.seconds;
@@ -141,7 +146,7 @@ fn function_of(task: &TaskSnapshot) -> (String, String) {
 }
 
 /// Spring calls our default pool `taskScheduler`.
-fn pools(page: &mut Page, pools: &[PoolSnapshot]) {
+fn pools(page: &mut Exposition, pools: &[PoolSnapshot]) {
     let (size, threads): (OfPool, OfPool) =
         (|pool| pool.core_size as f64, |pool| pool.threads as f64);
     let (active, queued): (OfPool, OfPool) = (|pool| pool.active as f64, |pool| pool.queued as f64);

@@ -7,7 +7,7 @@ use scheduler_api::{
 };
 
 use crate::app::App;
-use crate::log::{self, Ended, LoggedRun, Minute};
+use crate::log::{self, LoggedRun, Minute, OutcomeKind};
 use crate::times::{instant, millis, now};
 use crate::view::task;
 
@@ -118,12 +118,12 @@ pub(crate) fn timeline(app: &App) -> Timeline {
 }
 
 /// The minutes of an hour.
-struct Hour {
+struct HourOfTask {
     start: DateTime<Utc>,
     minutes: [char; MINUTES],
 }
 
-impl Hour {
+impl HourOfTask {
     fn new(start: DateTime<Utc>) -> Self {
         Self { start, minutes: ['.'; MINUTES] }
     }
@@ -149,13 +149,15 @@ impl Hour {
 
 fn past(app: &App, task: &TaskSnapshot, now: DateTime<Utc>) -> String {
     let start = now - TimeDelta::minutes(60);
-    let mut hour = Hour::new(start);
+    let mut hour = HourOfTask::new(start);
     let known_from = app.recorder.with(task.name(), |log| {
         for run in &log.runs {
             let (from, to) = (run.started_at(), run.ended_at());
             match run.outcome {
-                Ended::Error | Ended::Panic | Ended::Timeout => hour.mark(from, to, 'x'),
-                Ended::Success | Ended::Cancelled => hour.mark(from, to, 'o'),
+                OutcomeKind::Error | OutcomeKind::Panic | OutcomeKind::Timeout => {
+                    hour.mark(from, to, 'x')
+                }
+                OutcomeKind::Success | OutcomeKind::Cancelled => hour.mark(from, to, 'o'),
             }
             if TimeDelta::from_std(run.late()).is_ok_and(|late| late >= LATE) {
                 hour.mark(run.fire_time().max(start), from, 'l');
@@ -178,7 +180,7 @@ fn past(app: &App, task: &TaskSnapshot, now: DateTime<Utc>) -> String {
 }
 
 fn next(app: &App, control: &TaskControl, task: &TaskSnapshot, now: DateTime<Utc>) -> String {
-    let mut hour = Hour::new(now);
+    let mut hour = HourOfTask::new(now);
     let (mut times, _) = task::next(app, control, task, FIRE_TIMES_MAX);
     let paused_until = task.paused_until.filter(|_| task.is_paused);
     if task.is_paused && paused_until.is_none() {
@@ -242,7 +244,7 @@ mod tests {
     fn a_minute_keeps_the_mark_of_the_highest_rank() {
         let start = DateTime::UNIX_EPOCH;
         let at = |minute: i64| start + TimeDelta::minutes(minute);
-        let mut hour = Hour::new(start);
+        let mut hour = HourOfTask::new(start);
         hour.mark(at(-5), at(1), 'o');
         hour.mark(at(1), at(2), 'x');
         hour.mark(at(0), at(3), 'l');

@@ -77,7 +77,7 @@ impl Act {
     }
 
     /// In the store. A pause is one of the schedule, or of the kind of job.
-    fn in_store(self, schedules: &Schedules, task: &TaskControl) -> Result<(), Refused> {
+    fn in_store(self, schedules: &Schedules, task: &TaskControl) -> Result<(), StoreRefusal> {
         let name = task.name();
         match self {
             Self::Run => schedules.run_now(name).map(drop)?,
@@ -91,7 +91,7 @@ impl Act {
 }
 
 /// A refusal of the store, or of a task that the store keeps.
-struct Refused {
+struct StoreRefusal {
     problem: Problem,
     /// True if the store did not answer, and may have done it.
     is_unavailable: bool,
@@ -99,14 +99,14 @@ struct Refused {
     is_failed: bool,
 }
 
-impl From<JobsError> for Refused {
+impl From<JobsError> for StoreRefusal {
     fn from(error: JobsError) -> Self {
         let (is_unavailable, is_failed) = (error.is_unavailable(), error.is_failed());
         Self { is_unavailable, is_failed, problem: error.into() }
     }
 }
 
-impl From<ControlError> for Refused {
+impl From<ControlError> for StoreRefusal {
     fn from(error: ControlError) -> Self {
         let (is_unavailable, is_failed) = (error.is_unavailable(), error.is_failed());
         Self { is_unavailable, is_failed, problem: error.into() }
@@ -165,7 +165,7 @@ pub(super) fn read<T: Default + for<'a> Deserialize<'a>>(body: &Bytes) -> Result
     serde_json::from_slice(body).map_err(error)
 }
 
-pub(super) fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
+fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
     let reason = request.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let until: Option<DateTime<Utc>> = match (&request.until, request.for_ms) {
         (Some(_), Some(_)) => {
@@ -325,7 +325,7 @@ const PERIOD_MIN: Duration = Duration::from_millis(1);
 
 /// A rule that a visitor has written.
 #[derive(Clone, Debug)]
-pub(crate) struct Written(pub(super) RuleRequest);
+struct Written(pub(super) RuleRequest);
 
 impl Written {
     /// The schedule for a task, and what it would be with its next fire times. Without a zone it has the present one of the

@@ -88,7 +88,7 @@ pub(super) async fn act(
     State(app): State<Arc<App>>,
     Path(text): Path<String>,
     Extension(caller): Extension<Caller>,
-    act: JobAction,
+    act: JobOperation,
 ) -> Accepted<Job> {
     let id = id(&text)?;
     let noted = Arc::clone(&app);
@@ -151,26 +151,26 @@ const IDS_MAX: usize = 300;
 
 /// A change of jobs.
 #[derive(Clone, Copy)]
-pub(super) struct JobAction {
+pub(super) struct JobOperation {
     pub(super) name: &'static str,
     pub(super) one: fn(&Jobs, JobId) -> Result<(), JobsError>,
     all: fn(&Jobs, &JobFilter) -> Result<u64, JobsError>,
     is_possible: fn(JobState) -> bool,
 }
 
-pub(super) const RETRY: JobAction = JobAction {
+pub(super) const RETRY: JobOperation = JobOperation {
     name: "retry",
     one: Jobs::retry,
     all: Jobs::retry_all,
     is_possible: |state| state != JobState::Running,
 };
-pub(super) const CANCEL: JobAction = JobAction {
+pub(super) const CANCEL: JobOperation = JobOperation {
     name: "cancel",
     one: Jobs::cancel,
     all: Jobs::cancel_all,
     is_possible: |state| matches!(state, JobState::Ready | JobState::Running),
 };
-pub(super) const DELETE: JobAction = JobAction {
+pub(super) const DELETE: JobOperation = JobOperation {
     name: "delete",
     one: Jobs::delete,
     all: Jobs::delete_all,
@@ -182,11 +182,11 @@ pub(super) async fn many(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     body: Bytes,
-    act: JobAction,
+    act: JobOperation,
 ) -> Answer<ChangedJobs> {
     let wrong = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
     let request: JobsRequest = serde_json::from_slice(&body).map_err(wrong)?;
-    let by = By { app: Arc::clone(&app), caller, act };
+    let by = ManyJobs { app: Arc::clone(&app), caller, act };
     match (request.ids, request.matching) {
         (Some(ids), None) if ids.len() <= IDS_MAX => {
             let ids = ids.iter().map(|text| id(text)).collect::<Result<Vec<JobId>, Problem>>()?;
@@ -223,13 +223,13 @@ struct Done {
 }
 
 /// An act and the visitor who asks for it.
-struct By {
+struct ManyJobs {
     app: Arc<App>,
     caller: Caller,
-    act: JobAction,
+    act: JobOperation,
 }
 
-impl By {
+impl ManyJobs {
     fn chosen(&self, jobs: &Jobs, ids: &[JobId], is_dry: bool) -> Result<u64, JobsError> {
         let mut count = 0;
         for id in ids {

@@ -79,7 +79,7 @@ async fn fallback(app: State<Arc<App>>, request: Request) -> Response {
 const MIN_COMPRESSED_LEN: usize = 1_024;
 
 /// Compresses the answer to a request.
-pub(crate) async fn compress(request: Request, next: Next) -> Response {
+async fn compress(request: Request, next: Next) -> Response {
     let is_accepted = accepts_gzip(request.headers());
     let (mut head, body) = next.run(request).await.into_parts();
     if !is_accepted || head.headers.contains_key(CONTENT_ENCODING) {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::health::{Status, StoreDetails};
 use crate::problem::Problem;
-use crate::prometheus::InStore;
+use crate::prometheus::StoreAnswer;
 use crate::times::{instant, now};
 use crate::view::by_name;
 use crate::web::guard::Caller;
@@ -53,11 +53,11 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
             let look = |jobs: &Jobs| -> Result<_, JobsError> {
                 let (depths, pauses) = (jobs.depths()?, jobs.pauses()?);
                 let unknown = jobs.unknown_tasks(&depths)?;
-                Ok((InStore { depths, pauses, unknown }, Some(jobs.sessions()?)))
+                Ok((StoreAnswer { depths, pauses, unknown }, Some(jobs.sessions()?)))
             };
             // A store that answers with an error is up.
             let ask = move |jobs: &Jobs| match look(jobs) {
-                Err(error) if error.is_failed() => Ok((InStore::default(), None)),
+                Err(error) if error.is_failed() => Ok((StoreAnswer::default(), None)),
                 found => found,
             };
             store.ask_briefly(ask).await
@@ -133,7 +133,7 @@ pub(crate) fn content_type(accept: &str) -> &'static str {
 
 /// The index.
 #[derive(Serialize)]
-pub(crate) struct Index {
+struct Index {
     #[serde(rename = "_links")]
     links: Links,
 }
@@ -154,7 +154,7 @@ struct Link {
 }
 
 /// The index of the actuator at this address.
-pub(crate) fn links(base: &str) -> Index {
+fn links(base: &str) -> Index {
     let link = |path: &str| Link { href: format!("{base}{path}"), templated: false };
     Index {
         links: Links {
@@ -169,19 +169,19 @@ pub(crate) fn links(base: &str) -> Index {
 /// All tasks, by kind.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ScheduledTasks {
-    cron: Vec<Task>,
-    custom: Vec<Task>,
-    fixed_delay: Vec<Task>,
-    fixed_rate: Vec<Task>,
+struct ScheduledTasks {
+    cron: Vec<ActuatorTask>,
+    custom: Vec<ActuatorTask>,
+    fixed_delay: Vec<ActuatorTask>,
+    fixed_rate: Vec<ActuatorTask>,
 }
 
 /// A task with the fields of its kind.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Task {
+struct ActuatorTask {
     #[serde(flatten)]
-    rule: Rule,
+    rule: ActuatorRule,
     runnable: Runnable,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_execution: Option<NextExecution>,
@@ -191,7 +191,7 @@ struct Task {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Rule {
+enum ActuatorRule {
     Cron {
         expression: String,
     },
@@ -232,7 +232,7 @@ struct Exception {
 }
 
 /// All tasks that have a rule and are not disabled.
-pub(crate) fn tasks_by_kind(app: &App) -> ScheduledTasks {
+fn tasks_by_kind(app: &App) -> ScheduledTasks {
     let mut tasks = ScheduledTasks::default();
     for task in app.list().iter().filter(|task| task.state != TaskState::Disabled) {
         let list = match task.facts.kind {
@@ -243,7 +243,7 @@ pub(crate) fn tasks_by_kind(app: &App) -> ScheduledTasks {
             _ => &mut tasks.custom,
         };
         let target = task.facts.function.as_deref().unwrap_or(task.name());
-        list.push(Task {
+        list.push(ActuatorTask {
             rule: rule(task),
             runnable: Runnable { target: target.replace("::", ".") },
             next_execution: task.next.map(|next| NextExecution { time: instant(next) }),
@@ -253,19 +253,19 @@ pub(crate) fn tasks_by_kind(app: &App) -> ScheduledTasks {
     tasks
 }
 
-fn rule(task: &TaskSnapshot) -> Rule {
+fn rule(task: &TaskSnapshot) -> ActuatorRule {
     let millis = |length: Option<Duration>| {
         u64::try_from(length.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
     };
     match task.facts.kind {
-        RuleKind::Cron => Rule::Cron {
+        RuleKind::Cron => ActuatorRule::Cron {
             expression: task.expression.as_deref().unwrap_or(&task.facts.rule).to_owned(),
         },
-        RuleKind::FixedDelay | RuleKind::FixedRate => Rule::Periodic {
+        RuleKind::FixedDelay | RuleKind::FixedRate => ActuatorRule::Periodic {
             initial_delay: millis(task.initial_delay),
             interval: millis(task.facts.period),
         },
-        _ => Rule::Custom { trigger: task.facts.rule.to_string() },
+        _ => ActuatorRule::Custom { trigger: task.facts.rule.to_string() },
     }
 }
 

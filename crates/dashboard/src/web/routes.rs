@@ -21,18 +21,18 @@ pub(super) struct Route {
     pub(super) path: &'static str,
     pub(super) handler: MethodRouter<Arc<App>>,
     /// True for a POST, which changes something, and is for operators.
-    pub(super) is_change: bool,
+    is_change: bool,
     pub(super) summary: &'static str,
     pub(super) query: Option<Type>,
     pub(super) body: Option<Type>,
-    pub(super) answer: Answer,
+    pub(super) answer: AnswerKind,
     /// The status of success.
     pub(super) status: u16,
 }
 
 /// The body of an answer.
 #[derive(Clone, Copy)]
-pub(super) enum Answer {
+pub(super) enum AnswerKind {
     Json(Type),
     /// JSON of this kind, whose form another project describes.
     Foreign(&'static str),
@@ -41,7 +41,7 @@ pub(super) enum Answer {
 
 impl Route {
     fn read(path: &'static str, handler: MethodRouter<Arc<App>>, summary: &'static str) -> Self {
-        let answer = Answer::Foreign("application/json");
+        let answer = AnswerKind::Foreign("application/json");
         Self {
             path,
             handler,
@@ -67,15 +67,15 @@ impl Route {
     }
 
     fn answer<A: Described>(self) -> Self {
-        Self { answer: Answer::Json(A::TYPE), ..self }
+        Self { answer: AnswerKind::Json(A::TYPE), ..self }
     }
 
     fn actuator(self) -> Self {
-        Self { answer: Answer::Foreign(ops::CONTENT_TYPE_V3), ..self }
+        Self { answer: AnswerKind::Foreign(ops::CONTENT_TYPE_V3), ..self }
     }
 
     fn text(self, kind: &'static str) -> Self {
-        Self { answer: Answer::Text(kind), ..self }
+        Self { answer: AnswerKind::Text(kind), ..self }
     }
 
     fn accepted(self) -> Self {
@@ -151,11 +151,11 @@ fn of_changes() -> Vec<Route> {
 
 fn of_jobs() -> Vec<Route> {
     let read = Route::read;
-    let one = |path, act: jobs::JobAction, summary| {
+    let one = |path, act: jobs::JobOperation, summary| {
         let handler = post(move |app, id, by| jobs::act(app, id, by, act));
         Route::change(path, handler, summary).answer::<Job>().accepted()
     };
-    let many = |path, act: jobs::JobAction, summary| {
+    let many = |path, act: jobs::JobOperation, summary| {
         let handler = post(move |app, by, body| jobs::many(app, by, body, act));
         Route::change(path, handler, summary).body::<JobsRequest>().answer::<ChangedJobs>()
     };
@@ -248,9 +248,9 @@ pub(super) fn document(routes: &[Route]) -> String {
 
 fn operation(route: &Route, verb: &str, schemas: &mut Schemas) -> Value {
     let (kind, schema) = match route.answer {
-        Answer::Json(of) => ("application/json", schema(of, schemas)),
-        Answer::Foreign(kind) => (kind, json!({})),
-        Answer::Text(kind) => (kind, json!({ "type": "string" })),
+        AnswerKind::Json(of) => ("application/json", schema(of, schemas)),
+        AnswerKind::Foreign(kind) => (kind, json!({})),
+        AnswerKind::Text(kind) => (kind, json!({ "type": "string" })),
     };
     let problem = self::schema(ProblemDetails::TYPE, schemas);
     let role = if route.is_change { "Of operators." } else { "Of viewers and operators." };

@@ -186,7 +186,7 @@ const IDENTITY_CHARS_MIN: usize = 16;
 const PART_CHARS_MIN: usize = 8;
 
 /// Returns the first line of an error, with `*` in place of numbers and identities.
-pub(crate) fn pattern_of(error: &str) -> String {
+fn pattern_of(error: &str) -> String {
     let line = error.lines().next().unwrap_or_default();
     let cut: String = line.chars().take(CHARS_MAX).collect();
     let is_of_word = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '_';
