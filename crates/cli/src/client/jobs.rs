@@ -37,7 +37,12 @@ enum JobsCommand {
     /// List jobs, the newest first; the same as without a word
     List(ListArgs),
     /// Count jobs by task and error, the most frequent first
-    Errors(ErrorsArgs),
+    Errors {
+        #[command(flatten)]
+        filter: FilterArgs,
+        #[command(flatten)]
+        client: ClientArgs,
+    },
     /// Show a job: its error, its payload, its attempts and times
     Show(JobArgs),
     /// Make jobs due at once that are parked, wait or have ended
@@ -61,14 +66,6 @@ struct ListArgs {
     /// The greatest number of jobs
     #[arg(short = 'n', long, value_name = "NUMBER", default_value = "50")]
     count: NonZeroU64,
-    #[command(flatten)]
-    client: ClientArgs,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-struct ErrorsArgs {
-    #[command(flatten)]
-    filter: FilterArgs,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -101,7 +98,7 @@ pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError
     match &args.command {
         None => list(&args.list, ctx),
         Some(JobsCommand::List(args)) => list(args, ctx),
-        Some(JobsCommand::Errors(ErrorsArgs { filter, client })) => {
+        Some(JobsCommand::Errors { filter, client }) => {
             ask(&format!("/jobs:errors?{}", query(&filter.filter())), client, errors, ctx)
         }
         Some(JobsCommand::Show(JobArgs { id, client })) => {

@@ -453,6 +453,7 @@ fn rules_are_looked_at_before_they_are_changed() {
         let answer = served.post(&format!("{path}/reschedule"), body);
         assert_eq!(answer.status, 202, "{answer:?}");
         let row = served.get(&path).json();
+        assert_eq!(row["zone"], "Asia/Tokyo", "that of the rule which was set by hand");
         assert_eq!((&row["words"], &row["next"]), (&preview["words"], &preview["times"][0]["at"]));
         assert_eq!(row["upcoming"][0], preview["times"][0]);
         let next = served.get(&format!("{path}/next?n=5")).json();
