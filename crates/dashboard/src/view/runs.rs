@@ -155,7 +155,7 @@ fn past(app: &App, task: &TaskSnapshot, now: DateTime<Utc>) -> String {
             let (from, to) = (run.started_at(), run.ended_at());
             match run.outcome {
                 OutcomeKind::Error | OutcomeKind::Panic | OutcomeKind::Timeout => {
-                    hour.mark(from, to, 'x')
+                    hour.mark(from, to, 'x');
                 }
                 OutcomeKind::Success | OutcomeKind::Cancelled => hour.mark(from, to, 'o'),
             }
