@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::api::eventually;
 use crate::away::Moody;
-use crate::jobs::{jobs, mail, parked, with_store};
+use crate::jobs::{self, jobs, mail, with_store};
 use crate::support::*;
 
 #[job(name = "image")]
@@ -384,7 +384,7 @@ fn the_list_of_jobs_redacts_no_error_that_it_does_not_show() {
         text.to_owned()
     });
     let served = with_store(&dashboard, &Moody::new(), |builder| builder);
-    let id = parked(&served);
+    let id = jobs::parked(&served);
     let before = count.load(Ordering::SeqCst);
     served.get("/api/v1/jobs");
     assert_eq!(count.load(Ordering::SeqCst) - before, 1, "the error of the job");
