@@ -10,7 +10,7 @@ const BUDGETS: [(&str, usize, usize); 12] = [
     ("src", 22_760, 355),
     ("scheduler-core/src", 8_160, 154),
     ("scheduler-macros/src", 2_650, 24),
-    ("crates/api/src", 615, 63),
+    ("crates/api/src", 615, 65),
     ("crates/cli/src", 4_135, 60),
     ("crates/dashboard/src", 5_245, 89),
     ("crates/expr/src", 4_100, 48),

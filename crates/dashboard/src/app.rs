@@ -1,22 +1,21 @@
-//! The state that all handlers share, and the audit log of actions.
+//! The state that all handlers share: settings, and the audit log.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::JobId;
 use scheduler::{TaskSnapshot, Tasks};
 
-use crate::access::Hosts;
-use crate::access::{Authenticator, Visitor};
-use crate::dashboard::Options;
+use crate::access::{Auth, Authenticator, Hosts, Role, Visitor};
 use crate::live::Hub;
 use crate::log::Recorder;
 use crate::problem::Problem;
-use crate::store::SeenProcesses;
-use crate::store::Store;
+use crate::store::{SeenProcesses, Store};
 use crate::times::now;
 
 pub(crate) struct App {
@@ -164,4 +163,69 @@ impl Audit {
             actions.iter().rev().filter(|action| task.is_none_or(|name| name == &*action.task));
         wanted.cloned().collect()
     }
+}
+
+type ShowsPayload = dyn Fn(&Visitor, &str) -> bool + Send + Sync;
+type IsProxy = dyn Fn(IpAddr) -> bool + Send + Sync;
+type Redact = dyn Fn(&str) -> String + Send + Sync;
+
+/// See the setters of [`Dashboard`](crate::Dashboard).
+#[derive(Clone)]
+pub(crate) struct Options {
+    pub(crate) title: String,
+    pub(crate) auth: Auth,
+    pub(crate) is_read_only: bool,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) allows_any_host: bool,
+    /// Decides which addresses are proxies that name their clients.
+    pub(crate) is_proxy: Option<Arc<IsProxy>>,
+    pub(crate) has_public_metrics: bool,
+    pub(crate) grace: Option<Duration>,
+    pub(crate) redact: Option<Arc<Redact>>,
+    pub(crate) on_action: Option<Arc<OnAction>>,
+    /// Decides who sees the payloads of a task's jobs.
+    pub(crate) shows_payload: Arc<ShowsPayload>,
+    /// Fields of payloads that are hidden from all visitors.
+    pub(crate) hidden_fields: Vec<String>,
+}
+
+impl Options {
+    pub(crate) fn new() -> Self {
+        Self {
+            title: program_name().unwrap_or_else(|| "scheduler".to_owned()),
+            auth: Auth::Tokens(Vec::new()),
+            is_read_only: false,
+            hosts: Vec::new(),
+            allows_any_host: false,
+            is_proxy: None,
+            has_public_metrics: false,
+            grace: None,
+            redact: None,
+            on_action: None,
+            shows_payload: Arc::new(|visitor, _| visitor.role() >= Role::Operator),
+            hidden_fields: Vec::new(),
+        }
+    }
+
+    /// A text of a failure, a note or a payload, as the dashboard may show it.
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        self.redact.as_ref().map_or_else(|| text.to_owned(), |redact| redact(text))
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut options = f.debug_struct("Options");
+        options.field("title", &self.title).field("is_read_only", &self.is_read_only);
+        match &self.auth {
+            Auth::Tokens(tokens) => options.field("tokens", tokens),
+            Auth::Program(_) => options.field("authorize", &true),
+        };
+        options.field("hosts", &self.hosts).finish_non_exhaustive()
+    }
+}
+
+fn program_name() -> Option<String> {
+    let path = std::env::current_exe().ok()?;
+    Some(path.file_stem()?.to_str()?.to_owned())
 }

@@ -1,4 +1,4 @@
-//! The builder of a dashboard, and its settings.
+//! The builder of a dashboard.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -10,10 +10,8 @@ use axum::Router;
 use axum::http::request::Parts;
 use scheduler::{Builder, Event, EventKind, Listener, Tasks};
 
-use crate::access::Hosts;
-use crate::access::{Auth, Role, Token, Visitor, random_text};
-use crate::app::App;
-use crate::app::{Action, OnAction};
+use crate::access::{Auth, Hosts, Token, Visitor, random_text};
+use crate::app::{Action, App, Options};
 use crate::log::Recorder;
 use crate::server::{Bound, DashboardServer};
 use crate::web::router;
@@ -365,69 +363,4 @@ fn bind(first: SocketAddr, others: impl Iterator<Item = SocketAddr>) -> io::Resu
 
 fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
-}
-
-type ShowsPayload = dyn Fn(&Visitor, &str) -> bool + Send + Sync;
-type IsProxy = dyn Fn(IpAddr) -> bool + Send + Sync;
-type Redact = dyn Fn(&str) -> String + Send + Sync;
-
-/// See the setters of [`Dashboard`](crate::Dashboard).
-#[derive(Clone)]
-pub(crate) struct Options {
-    pub(crate) title: String,
-    pub(crate) auth: Auth,
-    pub(crate) is_read_only: bool,
-    pub(crate) hosts: Vec<String>,
-    allows_any_host: bool,
-    /// Decides which addresses are proxies that name their clients.
-    pub(crate) is_proxy: Option<Arc<IsProxy>>,
-    pub(crate) has_public_metrics: bool,
-    pub(crate) grace: Option<Duration>,
-    pub(crate) redact: Option<Arc<Redact>>,
-    pub(crate) on_action: Option<Arc<OnAction>>,
-    /// Decides who sees the payloads of a task's jobs.
-    pub(crate) shows_payload: Arc<ShowsPayload>,
-    /// Fields of payloads that are hidden from all visitors.
-    pub(crate) hidden_fields: Vec<String>,
-}
-
-impl Options {
-    pub(crate) fn new() -> Self {
-        Self {
-            title: program_name().unwrap_or_else(|| "scheduler".to_owned()),
-            auth: Auth::Tokens(Vec::new()),
-            is_read_only: false,
-            hosts: Vec::new(),
-            allows_any_host: false,
-            is_proxy: None,
-            has_public_metrics: false,
-            grace: None,
-            redact: None,
-            on_action: None,
-            shows_payload: Arc::new(|visitor, _| visitor.role() >= Role::Operator),
-            hidden_fields: Vec::new(),
-        }
-    }
-
-    /// A text of a failure, a note or a payload, as the dashboard may show it.
-    pub(crate) fn redacted(&self, text: &str) -> String {
-        self.redact.as_ref().map_or_else(|| text.to_owned(), |redact| redact(text))
-    }
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut options = f.debug_struct("Options");
-        options.field("title", &self.title).field("is_read_only", &self.is_read_only);
-        match &self.auth {
-            Auth::Tokens(tokens) => options.field("tokens", tokens),
-            Auth::Program(_) => options.field("authorize", &true),
-        };
-        options.field("hosts", &self.hosts).finish_non_exhaustive()
-    }
-}
-
-fn program_name() -> Option<String> {
-    let path = std::env::current_exe().ok()?;
-    Some(path.file_stem()?.to_str()?.to_owned())
 }
