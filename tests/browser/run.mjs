@@ -451,6 +451,37 @@ test("times are shown in the zone of the task, of the browser, or in UTC", "basi
   await page.finish();
 });
 
+test("a browser that does not know a zone shows UTC and says so", "basic", async (scene, browser) => {
+  for (const unknown of ["Europe/Berlin", ""]) {
+    const page = await browser.page(scene);
+    await page.addInitScript((unknown) => {
+      const Known = Intl.DateTimeFormat;
+      Intl.DateTimeFormat = function (locale, options) { if (options && (!unknown || options.timeZone === unknown)) throw new RangeError("unknown"); return new Known(locale, options); };
+    }, unknown);
+    await page.reload();
+    await page.getByRole("link", { name: "report", exact: true }).click();
+    await page.locator(".upcoming li").first().getByText(/^[A-Z][a-z]{2} \d{4}-\d\d-\d\d 0[78]:00 \+00:00/).waitFor();
+    if (!unknown) await page.selectOption("#zone", "browser");
+    if (!unknown) await page.locator("#clock").getByText(/^UTC .*\+00:00$/).waitFor();
+    if (!unknown) await page.selectOption("#zone", "task");
+    await page.finish();
+  }
+});
+
+test("an instant that a browser cannot read is shown as it came", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  const late = "+33714-01-01T00:00:00Z";
+  await page.route("**/api/v1/tasks/report", async (route) => {
+    const response = await route.fetch(), row = await response.json(), pause = { by: "ops", since: row.next, until: late };
+    await route.fulfill({ response, json: { ...row, isPaused: true, pause, upcoming: [{ at: late }, ...row.upcoming] } });
+  });
+  await page.getByRole("link", { name: "report", exact: true }).click();
+  await page.locator("#task").getByText(`until ${late}`).first().waitFor();
+  await page.locator(".upcoming li").first().getByText(late).waitFor();
+  await state(page, "live");
+  await page.finish();
+});
+
 test("failing tasks stand still, and only the first failure is announced", "failing", async (scene, browser) => {
   const page = await browser.page(scene);
   await page.evaluate(() => { window.said = []; new MutationObserver(() => window.said.push(document.getElementById("announce").textContent)).observe(document.getElementById("announce"), { childList: true, characterData: true, subtree: true }); window.orders = new Set(); setInterval(() => window.orders.add([...document.querySelectorAll("#rows tr td.task a")].map((it) => it.textContent).join()), 50); });

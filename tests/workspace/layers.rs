@@ -21,9 +21,9 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     ("scheduler-core/src", &["sync", "time", "trigger", "queue", "task", "observe", "pool"]),
     ("scheduler-macros/src", &["args", "item", "check", "expand"]),
     ("src", &["base", "run", "define", "observe", "task", "durable", "start", "testing"]),
-    ("crates/dashboard/src", &["log", "view", "prometheus", "web", "server"]),
+    ("crates/dashboard/src", &["log", "view", "prometheus", "web"]),
     ("crates/monitors/src", &[]),
-    ("crates/cli/src", &["dialect", "explain", "client", "check", "lint", "crontab", "bin"]),
+    ("crates/cli/src", &["dialect", "client", "crontab", "bin"]),
 ];
 
 /// The files beside the folders of the facade, which only export.

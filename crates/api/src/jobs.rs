@@ -122,9 +122,11 @@ json! {
         outcome: String,
         started_at: String,
         ended_at: String,
+        took_ms: f64,
         /// The first 500 characters.
         error: String,
-        /// The name of the process; empty if the store did not know it.
+    } optional {
+        /// The name of the process, if the store knew it.
         node: String,
     }
 

@@ -1,10 +1,10 @@
-//! The JSON of the dashboard's `/api/v1` as types. The dashboard writes them, the command line reads them.
+//! The JSON of the dashboard's `/api/v1` as types.
 //!
+//! The dashboard writes them, the command line reads them.
 //! The documentation of `scheduler-dashboard` has the requests. Names are in camel case. Instants are RFC 3339 in UTC, and a
 //! reader shows them in the zone of the task or of [`Info`]. Lengths are milliseconds and end with `_ms`.
 //!
-//! A reader takes a missing field for its default and ignores fields that it does not know, so that a command line and a
-//! dashboard of different versions understand each other.
+//! A reader takes a missing field for its default and ignores fields that it does not know.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(doctest)]
@@ -72,23 +72,220 @@ macro_rules! json {
     )*};
 }
 
-mod described;
-mod info;
 mod jobs;
-mod runs;
 mod tasks;
 
-pub use described::{Described, Description, Field, Type, json_name};
-pub use info::{
-    Action, Actions, ActionsQuery, Counts, History, Info, Pool, ProblemDetails, Streams, Visitor,
-};
 pub use jobs::{
     ChangedJobs, Depth, EditRequest, GoneNode, Job, JobAttempt, JobError, JobErrors, JobFilter,
     Jobs, JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues, UnknownTask,
 };
-pub use runs::{FailedAttempt, Minutes, QueueMinutes, Run, RunError, Runs, RunsQuery, Throughput};
 pub use tasks::{
-    Changed, ClockChange, Counters, Durations, FireTime, LastRun, NextQuery, NextTimes, Pause,
-    PauseRequest, Preview, Recent, RuleRequest, Schedule, Skipped, SkippedTicks, Task,
-    TaskTimeline, Tasks, Tick, Timeline,
+    Changed, ClockChange, Counters, Durations, FailedAttempt, FireTime, LastRun, Minutes,
+    NextQuery, NextTimes, Pause, PauseRequest, Preview, QueueMinutes, Recent, RuleRequest, Run,
+    RunError, Runs, RunsQuery, Schedule, Skipped, SkippedTicks, Task, TaskTimeline, Tasks,
+    Throughput, Tick, Timeline,
 };
+
+json! {
+    /// `GET /info`.
+    struct Info {
+        application: String,
+        version: String,
+        sections: Vec<String>,
+        now: String,
+        zone: String,
+        started_at: String,
+        visitor: Visitor,
+        is_read_only: bool,
+        history: History,
+        counts: Counts,
+        /// Critical tasks that are down.
+        down: Vec<String>,
+        pools: Vec<Pool>,
+        streams: Streams,
+    }
+
+    /// The visitor who asks.
+    struct Visitor {
+        name: String,
+        role: String,
+        may_act: bool,
+    }
+
+    /// The history that the dashboard keeps.
+    struct History {
+        runs_per_task: u64,
+        /// Events that came too fast to be kept.
+        lost_events: u64,
+    }
+
+    /// Numbers of tasks.
+    struct Counts {
+        tasks: u64,
+        running: u64,
+        paused: u64,
+        failing: u64,
+    }
+
+    /// A thread pool.
+    struct Pool {
+        name: String,
+        core_size: u64,
+        threads: u64,
+        active: u64,
+        queued: u64,
+        completed: u64,
+    }
+
+    /// Live streams.
+    struct Streams {
+        open: u64,
+        /// Streams that were closed because their client did not read.
+        dropped: u64,
+    }
+
+    /// The query of `GET /actions`.
+    #[serde(deny_unknown_fields)]
+    struct ActionsQuery {
+    } optional {
+        task: String,
+    }
+
+    /// `GET /actions`, the latest first.
+    struct Actions {
+        actions: Vec<Action>,
+    }
+
+    /// An action of a visitor.
+    struct Action {
+        at: String,
+        who: String,
+        action: String,
+        task: String,
+    } optional {
+        queue: String,
+        job: String,
+        note: String,
+        from: String,
+    }
+
+    /// A refused request: `application/problem+json` (RFC 9457).
+    struct ProblemDetails {
+        #[serde(rename = "type")]
+        kind: String,
+        title: String,
+        status: u16,
+        /// The change that cures it.
+        detail: String,
+    }
+}
+
+/// A type that a description of the API has.
+pub trait Described {
+    /// Its form in JSON.
+    const TYPE: Type;
+}
+
+/// The form of a value in JSON.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "clear by their names")]
+pub enum Type {
+    Text,
+    /// A number of things, which is never negative.
+    Count,
+    Number,
+    Flag,
+    List(&'static Type),
+    Struct(&'static Description),
+}
+
+/// A struct.
+#[derive(Debug)]
+pub struct Description {
+    /// Its name.
+    pub name: &'static str,
+    /// Its documentation.
+    pub text: &'static str,
+    /// Its attributes for serde.
+    pub serde: &'static str,
+    /// Its fields.
+    pub fields: &'static [Field],
+}
+
+/// A field of a struct.
+#[derive(Debug)]
+pub struct Field {
+    /// Its name in Rust.
+    pub name: &'static str,
+    /// Its documentation.
+    pub text: &'static str,
+    /// Its attributes for serde.
+    pub serde: &'static str,
+    /// Its type.
+    pub of: Type,
+    /// True if it may be missing.
+    pub is_optional: bool,
+}
+
+impl Description {
+    /// Returns true if a reader refuses fields that it does not know, as all readers of requests do.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.serde.contains("deny_unknown_fields")
+    }
+}
+
+impl Field {
+    /// Returns true if its own fields stand in its place.
+    #[must_use]
+    pub fn is_flat(&self) -> bool {
+        self.serde == "flatten"
+    }
+
+    /// Its name in JSON.
+    #[must_use]
+    pub fn json_name(&self) -> String {
+        if let Some(name) = self.serde.strip_prefix("rename = ") {
+            return name.trim_matches('"').to_owned();
+        }
+        json_name(self.name)
+    }
+}
+
+/// The name in JSON of a field in Rust: in camel case.
+#[doc(hidden)]
+#[must_use]
+pub fn json_name(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let mut letters = word.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        name + &first.into_iter().chain(letters).collect::<String>()
+    })
+}
+
+impl Described for String {
+    const TYPE: Type = Type::Text;
+}
+
+impl Described for f64 {
+    const TYPE: Type = Type::Number;
+}
+
+impl Described for bool {
+    const TYPE: Type = Type::Flag;
+}
+
+impl<T: Described> Described for Vec<T> {
+    const TYPE: Type = Type::List(&T::TYPE);
+}
+
+macro_rules! counts {
+    ($($type:ty),*) => {$(
+        impl Described for $type {
+            const TYPE: Type = Type::Count;
+        }
+    )*};
+}
+counts!(u16, u32, u64);

@@ -1,8 +1,12 @@
-//! The command line.
+//! The command line, its completions and its manual pages.
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::{Shell, generate};
+use clap_mangen::Man;
 
-use crate::{check, client, context::Context, crontab, error::CliError, explain, lint, shell};
+use crate::context::Context;
+use crate::error::{CliError, named};
+use crate::{check, client, crontab, explain, lint};
 
 /// The end of the help.
 const AFTER_HELP: &str = "\
@@ -20,7 +24,7 @@ Environment:
 /// Cron expressions in words, crontabs as `#[scheduled]` functions, and the tasks of a running program
 #[derive(Debug, Parser)]
 #[command(name = "scheduler", version, after_help = AFTER_HELP)]
-pub(crate) struct Args {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
@@ -61,7 +65,7 @@ enum Command {
         from: Import,
     },
     #[command(flatten)]
-    Client(client::Command),
+    Client(client::ClientCommand),
     /// Write a script that completes commands in a shell
     Completions { shell: clap_complete::Shell },
     /// Write the manual page of a command, or of the whole program
@@ -77,7 +81,7 @@ enum Import {
     Crontab(crontab::CrontabArgs),
 }
 
-impl Args {
+impl CommandLine {
     /// Does what was asked: the code to exit with.
     pub(crate) fn run(&self, ctx: &mut Context<'_>) -> Result<u8, CliError> {
         match &self.command {
@@ -92,9 +96,42 @@ impl Args {
                 return crontab::import(args, ctx);
             }
             Command::Client(command) => client::run(command, ctx)?,
-            Command::Completions { shell } => shell::completions(Self::command(), *shell, ctx)?,
-            Command::Man { command } => shell::man(Self::command(), command, ctx)?,
+            Command::Completions { shell } => completions(Self::command(), *shell, ctx)?,
+            Command::Man { command } => man(Self::command(), command, ctx)?,
         }
         Ok(crate::error::OK)
     }
+}
+
+/// Writes the script that completes the commands in a shell.
+fn completions(
+    mut command: clap::Command,
+    shell: Shell,
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let name = command.get_name().to_owned();
+    let mut script = Vec::new();
+    generate(shell, &mut command, name, &mut script);
+    ctx.write(&String::from_utf8_lossy(&script))
+}
+
+/// Writes the manual page of a command, or of the whole program.
+fn man(
+    mut command: clap::Command,
+    words: &[String],
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    // The names of subcommands begin with those of the commands above them.
+    command.build();
+    for word in words {
+        let Some(found) = command.find_subcommand(word) else {
+            let what = format!("there is no command {}", named(&words.join(" ")));
+            return Err(CliError::unable(what).help("for all commands: scheduler help"));
+        };
+        command = found.clone();
+    }
+    let mut page = Vec::new();
+    let written = Man::new(command).render(&mut page);
+    written.map_err(|error| CliError::unable(error.to_string()))?;
+    ctx.write(&String::from_utf8_lossy(&page))
 }

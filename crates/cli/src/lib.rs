@@ -26,7 +26,6 @@
 // No input panics.
 
 mod args;
-mod changes;
 mod check;
 mod client;
 mod context;
@@ -35,7 +34,6 @@ mod dialect;
 mod error;
 mod explain;
 mod lint;
-mod shell;
 mod times;
 
 use std::ffi::OsString;
@@ -72,7 +70,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
 /// As [`run`], with other streams and another clock than those of the process.
 pub fn run_in(args: impl IntoIterator<Item = impl Into<OsString>>, ctx: &mut Context<'_>) -> u8 {
     let args = args.into_iter().map(Into::into);
-    let result = match args::Args::try_parse_from(args) {
+    let result = match args::CommandLine::try_parse_from(args) {
         Ok(args) => args.run(ctx),
         Err(error) => {
             let text = error.render().to_string();

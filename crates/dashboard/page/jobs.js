@@ -165,7 +165,7 @@
   };
 
   const attemptsOf = (job) => tableOf("attempts", "Attempts that did not succeed, the earliest first", ["Attempt", "Ended", "Took", "Outcome", "Node", "Error"], job.attempts.map((it) => el("tr",
-    cell("Attempt", "whole", "#" + it.number), cell("Ended", "whole", time(it.endedAt, `${localOf(it.endedAt)}, ${ago(it.endedAt)}`, it.endedAt)), cell("Took", "whole", took(Date.parse(it.endedAt) - Date.parse(it.startedAt))),
+    cell("Attempt", "whole", "#" + it.number), cell("Ended", "whole", time(it.endedAt, `${localOf(it.endedAt)}, ${ago(it.endedAt)}`, it.endedAt)), cell("Took", "whole", took(it.tookMs)),
     cell("Outcome", "whole", withIcon("outcome", ["✖", it.outcome.replace("_", " "), "is-bad"])), cell("Node", null, it.node || "–"), cell("Error", "detail wide", el("pre.is-bad", it.error)))));
   // Another payload for a job that waits or is parked, unless it was claimed since it was shown.
   let edited = null;

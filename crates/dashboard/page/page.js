@@ -94,19 +94,22 @@
   const ofBrowser = memory("localStorage", "scheduler-zone");
   let zone = ofBrowser.get() || "task";
   const iso = (ms) => new Date(ms).toISOString();
-  const zoneOf = (name) => zone === "utc" ? "UTC" : zone === "browser" ? Intl.DateTimeFormat().resolvedOptions().timeZone : name || info.zone;
-  const formats = new Map();
+  const zoneOfBrowser = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const digits = "2-digit", dateParts = { weekday: "short", year: "numeric", month: digits, day: digits, hour: digits, minute: digits, second: digits, hourCycle: "h23", timeZoneName: "longOffset" };
+  // UTC needs no format. It stands for zones that the browser does not know, and for all if it does not know `longOffset`.
+  const utc = { name: "UTC" }, zones = new Map([["UTC", utc]]);
   const formatOf = (name) => {
-    const digits = "2-digit", parts = { weekday: "short", year: "numeric", month: digits, day: digits, hour: digits, minute: digits, second: digits, hourCycle: "h23", timeZoneName: "longOffset" };
-    const made = (timeZone) => new Intl.DateTimeFormat("en-US", { ...parts, timeZone });
-    // The browser may not know a zone that the program knows.
-    if (!formats.has(name)) try { formats.set(name, made(name)); } catch { formats.set(name, made("UTC")); }
-    return formats.get(name);
+    if (!zones.has(name)) try { zones.set(name, { name, format: new Intl.DateTimeFormat("en-US", { ...dateParts, timeZone: name }) }); } catch { zones.set(name, utc); }
+    return zones.get(name);
   };
+  const zoneOf = (name) => formatOf(zone === "utc" ? "UTC" : zone === "browser" ? zoneOfBrowser : name || info.zone);
   // "Mon 2026-03-30 09:00:00 +02:00", in the zone of a task, or else in that of the program.
   const localOf = (at, name) => {
-    if (!at) return "";
-    const { weekday, year, month, day, hour, minute, second, timeZoneName } = Object.fromEntries(formatOf(zoneOf(name)).formatToParts(Date.parse(at)).map(({ type, value }) => [type, value]));
+    const ms = Date.parse(at), { format } = zoneOf(name);
+    // An instant that a browser cannot read, such as one of the year 12000, is shown as it came.
+    if (Number.isNaN(ms)) return at || "";
+    if (!format) return `${new Date(ms).toUTCString().slice(0, 3)} ${iso(ms).slice(0, 10)} ${iso(ms).slice(11, 19)} +00:00`;
+    const { weekday, year, month, day, hour, minute, second, timeZoneName } = Object.fromEntries(format.formatToParts(ms).map(({ type, value }) => [type, value]));
     return `${weekday} ${year}-${month}-${day} ${hour}:${minute}:${second} ${timeZoneName.slice(3) || "+00:00"}`;
   };
 
@@ -128,7 +131,7 @@
   // A local time without the seconds if they are zero; brief: also without the date if it is today's.
   const short = (local) => local ? local.replace(/:00 ([+-])/, " $1") : "";
   const shorter = (locals) => locals.every((local) => /:00 [+-]/.test(local)) ? short : (local) => local;
-  const offsetOf = (local) => { const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(local); return Number(sign + 1) * (Number(hours) * 60 + Number(minutes)) * 60000; };
+  const offsetOf = (local) => { const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(local) || ["", "+", 0, 0]; return Number(sign + 1) * (Number(hours) * 60 + Number(minutes)) * 60000; };
   const brief = (local) => {
     if (!local) return "";
     const today = iso(now() + offsetOf(local)).slice(0, 10);
@@ -573,7 +576,7 @@
   const lost = () => { if (!lostAt) { lostAt = Date.now(); announce("connection lost"); } connection("lost", `disconnected ${span(Date.now() - lostAt)} ago, retrying`); bar(); };
   document.addEventListener("visibilitychange", () => { if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); poll(); watch(); });
   const clockText = (at) => localOf(iso(at)).slice(15, 23);
-  const clock = () => { const text = localOf(iso(now())); set($("clock"), `${zoneOf()} ${text.slice(15)}`); };
+  const clock = () => { const text = localOf(iso(now())); set($("clock"), `${zoneOf().name} ${text.slice(15)}`); };
   $("zone").value = zone;
   on("zone", "input", () => { zone = $("zone").value; ofBrowser.set(zone === "task" ? "" : zone); begin(); });
   setInterval(() => {

@@ -1,22 +1,21 @@
-//! The state that all handlers share.
+//! The state that all handlers share: settings, and the audit log.
 
+use std::collections::VecDeque;
+use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::JobId;
 use scheduler::{TaskSnapshot, Tasks};
 
-use crate::access::{Authenticator, Visitor};
-use crate::audit::{Action, Audit};
-use crate::gone::Seen;
-use crate::host::Hosts;
-use crate::hub::Hub;
+use crate::access::{Auth, Authenticator, Hosts, Role, Visitor};
+use crate::live::Hub;
 use crate::log::Recorder;
-use crate::options::Options;
 use crate::problem::Problem;
-use crate::store::Store;
+use crate::store::{SeenProcesses, Store};
 use crate::times::now;
 
 pub(crate) struct App {
@@ -27,7 +26,7 @@ pub(crate) struct App {
     pub(crate) audit: Audit,
     pub(crate) authenticator: Authenticator,
     /// Processes that were seen in the store.
-    pub(crate) seen: Seen,
+    pub(crate) seen: SeenProcesses,
     store: Option<Arc<Store>>,
     pub(crate) hosts: Hosts,
     /// True if only this machine can connect, which makes metrics and health public.
@@ -54,7 +53,7 @@ impl App {
             hub,
             audit,
             authenticator,
-            seen: Seen::default(),
+            seen: SeenProcesses::default(),
             store,
             hosts,
             is_local,
@@ -114,4 +113,119 @@ pub(crate) struct What<'a> {
     pub(crate) queue: Option<&'a str>,
     pub(crate) job: Option<JobId>,
     pub(crate) note: Option<&'a str>,
+}
+
+/// The number of actions that are kept.
+const ACTIONS_MAX: usize = 200;
+
+/// Something that a visitor did, for the list of actions and for [`on_action`](crate::Dashboard::on_action).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Action {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// The name of the visitor.
+    pub who: Arc<str>,
+    /// The address of the connection, or the one that a [trusted proxy](crate::Dashboard::trust_proxy) names.
+    pub from: Option<IpAddr>,
+    /// The action: `run`, `pause`, `resume`, `cancel`, `enable`, `reschedule` or `reset`; of a job `retry`, `cancel`, `delete` or `edit`.
+    /// `wrong_tokens` if an unknown client has sent ten wrong tokens within a minute.
+    pub action: &'static str,
+    /// The name of the task; `*` for jobs of any task, and for a queue.
+    pub task: Arc<str>,
+    /// The queue, if it was paused or resumed.
+    pub queue: Option<Arc<str>>,
+    /// The job, if it was done to one.
+    pub job: Option<JobId>,
+    /// The note of a pause; the rule that a task had, and the one that it got.
+    pub note: Option<Arc<str>>,
+}
+
+pub(crate) type OnAction = dyn Fn(&Action) + Send + Sync;
+
+/// The last actions.
+#[derive(Debug, Default)]
+pub(crate) struct Audit(Mutex<VecDeque<Action>>);
+
+impl Audit {
+    pub(crate) fn add(&self, action: Action) {
+        let mut actions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if actions.len() >= ACTIONS_MAX {
+            actions.pop_front();
+        }
+        actions.push_back(action);
+    }
+
+    /// The latest first; those of one task, or all.
+    pub(crate) fn list(&self, task: Option<&str>) -> Vec<Action> {
+        let actions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted =
+            actions.iter().rev().filter(|action| task.is_none_or(|name| name == &*action.task));
+        wanted.cloned().collect()
+    }
+}
+
+type ShowsPayload = dyn Fn(&Visitor, &str) -> bool + Send + Sync;
+type IsProxy = dyn Fn(IpAddr) -> bool + Send + Sync;
+type Redact = dyn Fn(&str) -> String + Send + Sync;
+
+/// See the setters of [`Dashboard`](crate::Dashboard).
+#[derive(Clone)]
+pub(crate) struct Options {
+    pub(crate) title: String,
+    pub(crate) auth: Auth,
+    pub(crate) is_read_only: bool,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) allows_any_host: bool,
+    /// Decides which addresses are proxies that name their clients.
+    pub(crate) is_proxy: Option<Arc<IsProxy>>,
+    pub(crate) has_public_metrics: bool,
+    pub(crate) grace: Option<Duration>,
+    pub(crate) redact: Option<Arc<Redact>>,
+    pub(crate) on_action: Option<Arc<OnAction>>,
+    /// Decides who sees the payloads of a task's jobs.
+    pub(crate) shows_payload: Arc<ShowsPayload>,
+    /// Fields of payloads that are hidden from all visitors.
+    pub(crate) hidden_fields: Vec<String>,
+}
+
+impl Options {
+    pub(crate) fn new() -> Self {
+        Self {
+            title: program_name().unwrap_or_else(|| "scheduler".to_owned()),
+            auth: Auth::Tokens(Vec::new()),
+            is_read_only: false,
+            hosts: Vec::new(),
+            allows_any_host: false,
+            is_proxy: None,
+            has_public_metrics: false,
+            grace: None,
+            redact: None,
+            on_action: None,
+            shows_payload: Arc::new(|visitor, _| visitor.role() >= Role::Operator),
+            hidden_fields: Vec::new(),
+        }
+    }
+
+    /// A text of a failure, a note or a payload, as the dashboard may show it.
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        self.redact.as_ref().map_or_else(|| text.to_owned(), |redact| redact(text))
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut options = f.debug_struct("Options");
+        options.field("title", &self.title).field("is_read_only", &self.is_read_only);
+        match &self.auth {
+            Auth::Tokens(tokens) => options.field("tokens", tokens),
+            Auth::Program(_) => options.field("authorize", &true),
+        };
+        options.field("hosts", &self.hosts).finish_non_exhaustive()
+    }
+}
+
+fn program_name() -> Option<String> {
+    let path = std::env::current_exe().ok()?;
+    Some(path.file_stem()?.to_str()?.to_owned())
 }

@@ -10,12 +10,9 @@ use axum::Router;
 use axum::http::request::Parts;
 use scheduler::{Builder, Event, EventKind, Listener, Tasks};
 
-use crate::access::{Auth, Token, Visitor, random_text};
-use crate::app::App;
-use crate::audit::Action;
-use crate::host::Hosts;
+use crate::access::{Auth, Hosts, Token, Visitor, random_text};
+use crate::app::{Action, App, Options};
 use crate::log::Recorder;
-use crate::options::Options;
 use crate::server::{Bound, DashboardServer};
 use crate::web::router;
 

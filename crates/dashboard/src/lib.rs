@@ -127,19 +127,11 @@ struct Details;
 struct Readme;
 
 mod access;
-mod actuator;
 mod app;
-mod audit;
-mod by_name;
 mod dashboard;
-mod gone;
 mod health;
-mod host;
-mod hub;
 mod live;
 mod log;
-mod options;
-mod pattern;
 mod problem;
 mod prometheus;
 mod server;
@@ -149,6 +141,6 @@ mod view;
 mod web;
 
 pub use access::{Role, Visitor};
-pub use audit::Action;
+pub use app::Action;
 pub use dashboard::Dashboard;
 pub use server::DashboardServer;

@@ -4,8 +4,7 @@
 //! keeps for that, never on those that answer requests; at most four questions are out at once, those that never come back
 //! included; and a question that takes too long is answered by 503.
 //!
-//! The schedules of tasks are remembered, because each row of the list has some of them: `Answered` is what the store last
-//! said, and what it did not say.
+//! The schedules of tasks are remembered, because each row of the list has some of them.
 //!
 //! It must never delay an answer that needs no store by more than half a second.
 
@@ -14,14 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::store::{JobPause, Known, PauseScope, StoredSchedule};
+use scheduler::chrono::{DateTime, TimeDelta, Utc};
+use scheduler::store::{JobPause, Known, PauseScope, SessionInfo, StoredSchedule};
 use scheduler::{Jobs, JobsError, Schedules};
+use scheduler_api::GoneNode;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
 use crate::problem::Problem;
-use crate::times::now;
+use crate::times::{instant, now};
 
 /// The time that the store may take to answer.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -40,7 +41,7 @@ pub(crate) struct Store {
     known: Mutex<Known<Answered>>,
 }
 
-/// The schedules and pauses that the store has said.
+/// The schedules and pauses of the last answer; the rows that have changed since they were sent; the failure of the last request.
 #[derive(Default)]
 struct Answered {
     by_name: BTreeMap<String, Arc<StoredSchedule>>,
@@ -55,13 +56,13 @@ struct Answered {
     failure: Option<String>,
 }
 
-/// The last answer of the store about a task.
-pub(crate) enum OfTask {
-    Schedule(Arc<StoredSchedule>),
-    /// It has no schedule.
-    Nothing,
+/// The schedule of a task, as of the last answer of the store.
+pub(crate) enum KnownSchedule {
+    Stored(Arc<StoredSchedule>),
+    /// The store has none of its name, as of a kind of job.
+    Absent,
     /// The store did not answer.
-    Unknown(String),
+    Unanswered(String),
 }
 
 /// True unless the store has refused: it may have done what it did not answer.
@@ -137,13 +138,13 @@ impl Store {
     }
 
     /// Returns the known schedule of a durable task.
-    pub(crate) fn known(&self, task: &str) -> OfTask {
+    pub(crate) fn known(&self, task: &str) -> KnownSchedule {
         let known = self.lock();
         let schedules = known.get();
         match (&schedules.failure, schedules.by_name.get(task)) {
-            (Some(failure), _) => OfTask::Unknown(failure.clone()),
-            (None, Some(schedule)) => OfTask::Schedule(Arc::clone(schedule)),
-            (None, None) => OfTask::Nothing,
+            (Some(failure), _) => KnownSchedule::Unanswered(failure.clone()),
+            (None, Some(schedule)) => KnownSchedule::Stored(Arc::clone(schedule)),
+            (None, None) => KnownSchedule::Absent,
         }
     }
 
@@ -228,5 +229,93 @@ impl Answered {
         if self.failure.replace(why.to_owned()).is_none() {
             self.changed.extend(self.by_name.keys().cloned());
         }
+    }
+}
+
+/// The time for which a dead process is shown.
+const KEPT_FOR: TimeDelta = TimeDelta::hours(1);
+/// The number of processes that are remembered.
+const PROCESSES_MAX: usize = 200;
+
+/// The processes that were seen.
+#[derive(Debug, Default)]
+pub(crate) struct SeenProcesses(Mutex<BTreeMap<String, SeenProcess>>);
+
+#[derive(Debug)]
+struct SeenProcess {
+    label: String,
+    at: DateTime<Utc>,
+    has_run_out: bool,
+}
+
+impl SeenProcesses {
+    /// Notes the processes that there are; returns those that died within the last hour, the latest first. `taken_over`
+    /// are the sessions that this process has ended.
+    pub(crate) fn look(
+        &self,
+        now: DateTime<Utc>,
+        sessions: &[SessionInfo],
+        taken_over: &[(impl AsRef<str>, DateTime<Utc>)],
+    ) -> Vec<GoneNode> {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for session in sessions {
+            let (label, has_run_out) = (session.label.clone(), session.has_run_out);
+            seen.insert(session.id.to_string(), SeenProcess { label, at: now, has_run_out });
+        }
+        seen.retain(|_, process| now - process.at < KEPT_FOR);
+        while seen.len() > PROCESSES_MAX {
+            let oldest = seen.iter().min_by_key(|(_, process)| process.at);
+            let Some(oldest) = oldest.map(|(session, _)| session.clone()) else { break };
+            seen.remove(&oldest);
+        }
+        let is_there = |session: &str| sessions.iter().any(|other| other.id.to_string() == session);
+        let lost = seen.iter().filter(|(_, process)| process.has_run_out);
+        let lost = lost.map(|(session, process)| (&**session, process.at));
+        // A session that was taken over died then, also if its lease was seen to have run out.
+        let taken_over = taken_over.iter().map(|(session, at)| (session.as_ref(), *at));
+        let mut gone: BTreeMap<&str, DateTime<Utc>> = lost.chain(taken_over).collect();
+        gone.retain(|session, at| now - *at < KEPT_FOR && !is_there(session));
+        let mut gone: Vec<_> = gone.into_iter().collect();
+        gone.sort_by_key(|(_, at)| std::cmp::Reverse(*at));
+        let node = |(session, at): (&str, _)| GoneNode {
+            session: session.to_owned(),
+            at: instant(at),
+            label: seen.get(session).map(|process| process.label.clone()),
+        };
+        gone.into_iter().map(node).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scheduler::store::{SessionId, StoreTime};
+
+    fn id(number: u32) -> SessionId {
+        format!("00000000-0000-0000-0000-{number:012}").parse().unwrap()
+    }
+
+    fn session(number: u32, label: &str, has_run_out: bool) -> SessionInfo {
+        let mut session = SessionInfo::new(id(number), StoreTime::default());
+        (session.label, session.has_run_out) = (label.to_owned(), has_run_out);
+        session
+    }
+
+    #[test]
+    fn who_died_is_known_for_an_hour_and_who_left_is_not() {
+        let seen = SeenProcesses::default();
+        let at = |minutes| DateTime::UNIX_EPOCH + TimeDelta::minutes(minutes);
+        let none: [(&str, DateTime<Utc>); 0] = [];
+        let (web, left) = (session(1, "web-1", false), session(2, "web-2", false));
+        let dead = session(3, "web-3", true);
+        assert_eq!(seen.look(at(0), &[web.clone(), left, dead.clone()], &none), []);
+        let labels =
+            |gone: Vec<GoneNode>| gone.into_iter().map(|node| node.label).collect::<Vec<_>>();
+        let web = [web];
+        assert_eq!(labels(seen.look(at(1), &web, &none)), [Some("web-3".to_owned())]);
+        let taken = [(id(2).to_string(), at(1)), (dead.id.to_string(), at(0))];
+        let names = [Some("web-2".to_owned()), Some("web-3".to_owned())];
+        assert_eq!(labels(seen.look(at(2), &web, &taken)), names);
+        assert_eq!(seen.look(at(70), &web, &taken), []);
     }
 }

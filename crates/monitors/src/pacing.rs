@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::ping::{Phase, Ping};
+use crate::services::{Phase, Ping};
 
 /// The time between the beginnings of two reports of a task.
-pub(crate) const INTERVAL: Duration = Duration::from_secs(30);
+const INTERVAL: Duration = Duration::from_secs(30);
 
 /// The most runs of a task in progress whose start was sent.
 const OPEN_MAX: usize = 64;
@@ -21,14 +21,14 @@ const OPEN_MAX: usize = 64;
 /// Decides for all tasks of a scheduler. Times count from any epoch.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing {
-    tasks: HashMap<Arc<str>, Reports>,
+    tasks: HashMap<Arc<str>, ReportLog>,
     /// Pings that another one made superfluous.
     coalesced: u64,
 }
 
 /// The reports of a task so far.
 #[derive(Debug, Default)]
-struct Reports {
+struct ReportLog {
     /// When the last report began.
     last: Option<Duration>,
     /// The runs whose start was sent, and whose end was not.
@@ -41,7 +41,7 @@ struct Reports {
     is_ended: bool,
 }
 
-impl Reports {
+impl ReportLog {
     fn free_at(&self) -> Duration {
         self.last.map_or(Duration::ZERO, |last| last + INTERVAL)
     }
@@ -117,7 +117,7 @@ impl Pacing {
     /// The time at which the next of them is due.
     pub(crate) fn next(&self) -> Option<Duration> {
         let holding = self.tasks.values().filter(|task| task.held.is_some());
-        holding.map(Reports::free_at).min()
+        holding.map(ReportLog::free_at).min()
     }
 
     /// Notes that a task has ended, and returns its end that was held back.
@@ -131,7 +131,8 @@ impl Pacing {
 
     /// Forgets a task that has ended, once nothing of it is to come.
     fn forget(&mut self, name: &str) {
-        let is_over = |task: &Reports| task.is_ended && task.open.is_empty() && task.held.is_none();
+        let is_over =
+            |task: &ReportLog| task.is_ended && task.open.is_empty() && task.held.is_none();
         if self.tasks.get(name).is_some_and(is_over) {
             self.tasks.remove(name);
         }

@@ -11,7 +11,7 @@ use ureq::http::{Response, Uri, header};
 use ureq::{Agent, Body};
 
 use crate::pacing::Pacing;
-use crate::ping::{Monitor, Ping, Request};
+use crate::services::{Monitor, Ping, Request};
 
 /// The most items that wait; the last quarter is for failures and ends.
 const CAPACITY: usize = 1_024;
@@ -57,15 +57,15 @@ pub(crate) enum Item {
 
 /// The way from the listener to a worker.
 #[derive(Debug, Default)]
-pub(crate) struct Inbox {
-    batch: Mutex<Batch>,
+pub(crate) struct PingInbox {
+    batch: Mutex<PingBatch>,
     settled: Condvar,
     gate: Arc<EventCount>,
 }
 
 /// The items that a worker takes at once.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub(crate) struct PingBatch {
     items: VecDeque<Item>,
     dropped: u64,
     /// Held pings are sent, and failed ones tried again.
@@ -78,7 +78,7 @@ pub(crate) struct Batch {
     pub(crate) counts: Counts,
 }
 
-impl Inbox {
+impl PingInbox {
     pub(crate) fn push(&self, item: Item, is_urgent: bool) {
         let limit = if is_urgent { CAPACITY } else { CAPACITY - CAPACITY / 4 };
         self.set(|batch| {
@@ -92,42 +92,42 @@ impl Inbox {
     }
 
     /// Changes what waits, and wakes the worker.
-    pub(crate) fn set(&self, change: impl FnOnce(&mut Batch)) {
+    pub(crate) fn set(&self, change: impl FnOnce(&mut PingBatch)) {
         change(&mut self.lock());
         self.gate.open();
     }
 
-    fn take(&self) -> Batch {
+    fn take(&self) -> PingBatch {
         let mut batch = self.lock();
         let (is_closed, counts) = (batch.is_closed, batch.counts);
         std::mem::replace(
             &mut *batch,
-            Batch { is_closed, counts, is_busy: true, ..Batch::default() },
+            PingBatch { is_closed, counts, is_busy: true, ..PingBatch::default() },
         )
     }
 
     pub(crate) fn await_flush(&self, limit: Duration) -> bool {
         let is_at_work =
-            |batch: &mut Batch| batch.is_busy || batch.is_last || !batch.items.is_empty();
+            |batch: &mut PingBatch| batch.is_busy || batch.is_last || !batch.items.is_empty();
         let flushed = self.settled.wait_timeout_while(self.lock(), limit, is_at_work);
         !flushed.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Batch> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, PingBatch> {
         self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The worker of a route.
-pub(crate) struct Worker {
+pub(crate) struct MonitorWorker {
     monitor: Arc<dyn Monitor>,
     name: String,
-    inbox: Arc<Inbox>,
+    inbox: Arc<PingInbox>,
     clock: Arc<dyn Clock>,
     print: Arc<Print>,
     agent: Agent,
     pacing: Pacing,
-    retries: Vec<Attempt>,
+    retries: Vec<PingAttempt>,
     next_number: u64,
     /// The last attempt of each task that the service has taken.
     taken: HashMap<Arc<str>, u64>,
@@ -143,7 +143,7 @@ pub(crate) struct Worker {
 }
 
 /// A ping on its way.
-struct Attempt {
+struct PingAttempt {
     ping: Ping,
     number: u64,
     refusals: usize,
@@ -151,16 +151,16 @@ struct Attempt {
 }
 
 /// Why a service did not take a ping.
-struct Refusal {
+struct PingRefusal {
     reason: String,
     is_temporary: bool,
     retry_after: Option<Duration>,
 }
 
-impl Worker {
+impl MonitorWorker {
     pub(crate) fn new(
         monitor: Arc<dyn Monitor>,
-        inbox: Arc<Inbox>,
+        inbox: Arc<PingInbox>,
         clock: Arc<dyn Clock>,
         print: Arc<Print>,
     ) -> Self {
@@ -214,7 +214,7 @@ impl Worker {
         Duration::from_nanos(self.clock.now().as_nanos())
     }
 
-    fn work(&mut self, batch: Batch) {
+    fn work(&mut self, batch: PingBatch) {
         self.dropped += batch.dropped;
         for item in batch.items {
             let now = self.now();
@@ -248,10 +248,10 @@ impl Worker {
     fn begin(&mut self, ping: Ping) {
         let number = self.next_number;
         self.next_number += 1;
-        self.send(Attempt { ping, number, refusals: 0, due: Duration::ZERO });
+        self.send(PingAttempt { ping, number, refusals: 0, due: Duration::ZERO });
     }
 
-    fn send(&mut self, attempt: Attempt) {
+    fn send(&mut self, attempt: PingAttempt) {
         // A service would take an old start for a run in progress, and an old end for news.
         if self.taken.get(&attempt.ping.task.name).is_some_and(|taken| *taken > attempt.number) {
             self.inbox.lock().counts.coalesced += 1;
@@ -259,13 +259,13 @@ impl Worker {
         }
         if attempt.refusals < RETRY_AFTER.len() && self.now() < self.not_before {
             let due = self.not_before;
-            return self.keep(Attempt { due, ..attempt });
+            return self.keep(PingAttempt { due, ..attempt });
         }
         let request = catch_unwind(AssertUnwindSafe(|| self.monitor.request(&attempt.ping)));
         let result = match request {
             Ok(None) => return,
             Ok(Some(request)) => self.deliver(request),
-            Err(_) => Err(Refusal::lasting("it panicked")),
+            Err(_) => Err(PingRefusal::lasting("it panicked")),
         };
         match result {
             Ok(()) => {
@@ -280,7 +280,7 @@ impl Worker {
         }
     }
 
-    fn refused(&mut self, attempt: Attempt, refusal: Refusal) {
+    fn refused(&mut self, attempt: PingAttempt, refusal: PingRefusal) {
         let now = self.now();
         if let Some(wait) = refusal.retry_after {
             self.not_before = now + wait.min(RETRY_AFTER_MAX);
@@ -293,13 +293,13 @@ impl Worker {
                     self.print(&format!("{name} is away: {reason}; pings are tried again"));
                 }
                 let due = (now + *wait).max(self.not_before);
-                self.keep(Attempt { refusals: attempt.refusals + 1, due, ..attempt });
+                self.keep(PingAttempt { refusals: attempt.refusals + 1, due, ..attempt });
             }
             _ => self.fail(refusal.reason),
         }
     }
 
-    fn keep(&mut self, attempt: Attempt) {
+    fn keep(&mut self, attempt: PingAttempt) {
         match self.retries.len() < RETRIES_MAX {
             true => self.retries.push(attempt),
             false => self.fail("too many pings wait for it".to_owned()),
@@ -313,13 +313,13 @@ impl Worker {
 
     fn try_again(&mut self, all: bool, is_last: bool) {
         let now = self.now();
-        let is_due = |attempt: &Attempt| all || now >= attempt.due;
+        let is_due = |attempt: &PingAttempt| all || now >= attempt.due;
         let (mut due, later): (Vec<_>, Vec<_>) = self.retries.drain(..).partition(is_due);
         self.retries = later;
         due.sort_by_key(|attempt| attempt.number);
         for attempt in due {
             let refusals = if is_last { RETRY_AFTER.len() } else { attempt.refusals };
-            self.send(Attempt { refusals, ..attempt });
+            self.send(PingAttempt { refusals, ..attempt });
         }
     }
 
@@ -356,7 +356,7 @@ impl Worker {
         let _ = catch_unwind(AssertUnwindSafe(|| (self.print)(&format!("monitors: {text}"))));
     }
 
-    fn deliver(&self, mut request: Request) -> Result<(), Refusal> {
+    fn deliver(&self, mut request: Request) -> Result<(), PingRefusal> {
         for _ in 0..=REDIRECTS_MAX {
             let response = match &request.body {
                 None => self.agent.get(&request.url).call(),
@@ -373,22 +373,22 @@ impl Worker {
             if !status.is_redirection() {
                 let (status, retry_after) = (status.as_u16(), retry_after(&response));
                 let is_temporary = status == 408 || status == 429 || status >= 500;
-                return Err(Refusal {
+                return Err(PingRefusal {
                     reason: format!("it answered {status}"),
                     is_temporary,
                     retry_after,
                 });
             }
             let url = redirect(&request.url, &response);
-            let url = url.ok_or_else(|| Refusal::lasting("it redirects to another host"))?;
+            let url = url.ok_or_else(|| PingRefusal::lasting("it redirects to another host"))?;
             let body = request.body.filter(|_| matches!(status.as_u16(), 307 | 308));
             request = Request { url, body };
         }
-        Err(Refusal::lasting(&format!("it redirects more than {REDIRECTS_MAX} times")))
+        Err(PingRefusal::lasting(&format!("it redirects more than {REDIRECTS_MAX} times")))
     }
 }
 
-impl Refusal {
+impl PingRefusal {
     fn lasting(reason: &str) -> Self {
         Self { reason: reason.to_owned(), is_temporary: false, retry_after: None }
     }
@@ -416,9 +416,9 @@ fn redirect(from: &str, response: &Response<Body>) -> Option<String> {
     }
 }
 
-fn refusal(error: &ureq::Error) -> Refusal {
+fn refusal(error: &ureq::Error) -> PingRefusal {
     let is_temporary = !matches!(error, ureq::Error::BadUri(_) | ureq::Error::Http(_));
-    Refusal { reason: reason(error), is_temporary, retry_after: None }
+    PingRefusal { reason: reason(error), is_temporary, retry_after: None }
 }
 
 /// The error without the address, which is a secret.

@@ -1,9 +1,9 @@
-//! Requests to the JSON API, and what its refusals mean.
+//! Requests to the JSON API, their arguments, refusals and times.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use scheduler_api::{Info, ProblemDetails};
+use scheduler_api::{Info, JobFilter, ProblemDetails};
 use scheduler_core::trigger::Zone;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,8 +11,8 @@ use serde_json::Value;
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, RequestBuilder};
 
-use crate::context::Context;
-use crate::error::CliError;
+use crate::context::{Context, Look};
+use crate::error::{CliError, named};
 use crate::times;
 
 /// The address of a dashboard unless another is given.
@@ -36,9 +36,6 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
 }
-
-/// The result of a request.
-type Answer = Result<Response<ureq::Body>, ureq::Error>;
 
 /// A program that is asked.
 #[derive(Debug)]
@@ -97,11 +94,11 @@ impl Api {
     }
 
     /// The zone of the program, in which times are shown that belong to no task.
-    pub(super) fn zone(&self) -> Zone {
-        zone_of(&self.get("/info").map(|info: Info| info.zone).unwrap_or_default())
+    pub(super) fn zone(&self) -> Result<Zone, CliError> {
+        Ok(zone_of(&self.get::<Info>("/info")?.zone))
     }
 
-    fn ask(&self, path: &str) -> Answer {
+    fn ask(&self, path: &str) -> Result<Response<ureq::Body>, ureq::Error> {
         self.authorized(self.agent.get(self.address(path))).call()
     }
 
@@ -128,7 +125,10 @@ impl Api {
         }
     }
 
-    fn read<T: DeserializeOwned>(&self, result: Answer) -> Result<T, CliError> {
+    fn read<T: DeserializeOwned>(
+        &self,
+        result: Result<Response<ureq::Body>, ureq::Error>,
+    ) -> Result<T, CliError> {
         let mut response = result.map_err(|error| self.no_answer(&error))?;
         let status = response.status();
         let text = response.body_mut().with_config().limit(BYTES_MAX).read_to_string();
@@ -193,6 +193,29 @@ impl Api {
     }
 }
 
+/// Asks for something, and shows it.
+pub(super) fn ask<T: DeserializeOwned>(
+    path: &str,
+    client: &ClientArgs,
+    shown: impl FnOnce(&T, Look, &Api) -> Result<String, CliError>,
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let api = Api::new(&client.server, ctx)?;
+    if client.json {
+        return ctx.say(api.get::<Value>(path)?);
+    }
+    let text = shown(&api.get(path)?, ctx.look(), &api)?;
+    ctx.write(&text)
+}
+
+/// A request as the query of an address, with the names that it has in JSON.
+pub(super) fn query(request: &impl Serialize) -> String {
+    let Ok(Value::Object(fields)) = serde_json::to_value(request) else { return String::new() };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let pairs = fields.iter().map(|(name, value)| format!("{name}={}", escaped(&text(value))));
+    pairs.collect::<Vec<_>>().join("&")
+}
+
 /// A name as a part of a path: everything but letters, digits and `-._~` is escaped.
 pub(crate) fn escaped(name: &str) -> String {
     let mut escaped = String::new();
@@ -212,14 +235,42 @@ pub(super) fn zone_of(name: &str) -> Zone {
     name.parse().unwrap_or(Zone::UTC)
 }
 
-/// An instant of the API.
-pub(super) fn instant(text: &str) -> Option<DateTime<Utc>> {
-    text.parse().ok()
+/// An instant of the API, which may be absent.
+pub(super) fn instant(at: &Option<String>) -> Option<DateTime<Utc>> {
+    at.as_ref()?.parse().ok()
 }
 
 /// An instant as people read it: `Mon 2026-03-30 09:00 +02:00`.
 pub(super) fn local(at: &str, zone: Zone) -> String {
-    instant(at).map_or_else(|| plain(at), |at| times::local(at, zone))
+    at.parse().map_or_else(|_| plain(at), |at| times::local(at, zone))
+}
+
+/// An instant that may be absent, as people read it.
+pub(super) fn time(at: &Option<String>, zone: Zone) -> String {
+    at.as_deref().map(|at| local(at, zone)).unwrap_or_default()
+}
+
+/// The form of the times of one table: all have their seconds, unless these are zero in all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimeFormat {
+    zone: Zone,
+    has_seconds: bool,
+}
+
+impl TimeFormat {
+    pub(super) fn of<'a>(zone: Zone, times: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut times = times.into_iter().filter_map(|at| at.parse::<DateTime<Utc>>().ok());
+        Self { zone, has_seconds: times.any(|at| at.timestamp() % 60 != 0) }
+    }
+
+    pub(super) fn local(self, at: &str) -> String {
+        let text = |at| times::local_to(at, self.zone, self.has_seconds);
+        at.parse().map_or_else(|_| plain(at), text)
+    }
+
+    pub(super) fn time(self, at: &Option<String>) -> String {
+        at.as_deref().map(|at| self.local(at)).unwrap_or_default()
+    }
 }
 
 /// A text of a program on one line, without anything that a terminal would obey.
@@ -230,4 +281,76 @@ pub(crate) fn plain(text: &str) -> String {
             || ('\u{2066}'..='\u{2069}').contains(&letter)
     };
     text.chars().map(|letter| if is_odd(letter) { '\u{fffd}' } else { letter }).collect()
+}
+
+/// A program, and the form of the answer.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ClientArgs {
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    /// Answer in JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// A task of a program.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TaskArgs {
+    /// The task, in full or by an unambiguous end of its name
+    pub(super) name: String,
+    #[command(flatten)]
+    pub(super) client: ClientArgs,
+}
+
+/// The filter of jobs.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct FilterArgs {
+    /// Of this state: ready, running, done, parked or cancelled
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
+    /// Of this task
+    #[arg(long, value_name = "NAME")]
+    task: Option<String>,
+    /// In this queue
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
+    /// With this key
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Made by this schedule
+    #[arg(long, value_name = "NAME")]
+    schedule: Option<String>,
+    /// With this text in the error; `*` stands for any text
+    #[arg(long, value_name = "TEXT")]
+    error: Option<String>,
+}
+
+impl FilterArgs {
+    pub(super) fn filter(&self) -> JobFilter {
+        let Self { state, task, queue, key, schedule, error } = self.clone();
+        JobFilter { state, task, queue, key, schedule, error, ..JobFilter::default() }
+    }
+
+    /// The conditions, for a question.
+    pub(super) fn in_words(&self) -> String {
+        let conditions = [
+            ("state", &self.state),
+            ("task", &self.task),
+            ("queue", &self.queue),
+            ("key", &self.key),
+            ("schedule", &self.schedule),
+            ("error", &self.error),
+        ];
+        let words = conditions.iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+        let words: Vec<String> = words.map(|(name, text)| format!("{name} {text:?}")).collect();
+        format!("with {}", words.join(", "))
+    }
+}
+
+/// A length of time that is longer than zero.
+pub(super) fn duration(text: &str) -> Result<std::time::Duration, CliError> {
+    scheduler_expr::parse_period(text, None).map_err(|error| {
+        let fault = CliError::unable(format!("{} is no length of time: {error}", named(text)));
+        fault.help(error.help().unwrap_or("write for example `1h`, `30m` or `90s`"))
+    })
 }

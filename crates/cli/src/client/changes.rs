@@ -3,8 +3,8 @@
 use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde_json::Value;
 
-use super::api::{Api, escaped, local, plain, zone_of};
-use super::args::{ClientArgs, TaskArgs, ask, length, query};
+use super::api::{Api, ask, escaped, local, plain, query, zone_of};
+use super::api::{ClientArgs, TaskArgs, duration};
 use super::tasks;
 use crate::context::{self, Context};
 use crate::error::CliError;
@@ -13,7 +13,7 @@ use crate::times;
 /// The tasks that are meant: one, those with a tag, or all; or the jobs of a queue.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct WhichArgs {
+struct WhichArgs {
     /// The task, in full or by an unambiguous end of its name; also a kind of job
     name: Option<String>,
     /// All jobs of this queue, in all processes
@@ -145,8 +145,10 @@ fn on_queue(
     let name = plain(&row.queue);
     ctx.say(match &row.pause {
         Some(pause) => {
-            let until = pause.until.as_deref().map(|until| local(until, api.zone()));
-            let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
+            let until = match &pause.until {
+                Some(until) => format!(" until {}", local(until, api.zone()?)),
+                None => String::new(),
+            };
             format!("queue {name}: paused{until}; to let it go on: scheduler resume --queue {name}")
         }
         None => format!("queue {name}: goes on; {} jobs are due", row.depth.due),
@@ -184,7 +186,7 @@ pub(super) fn reschedule(args: &RescheduleArgs, ctx: &mut Context<'_>) -> Result
         return post(name, client, "reschedule", &rule, ctx);
     }
     let path = format!("/tasks/{}/preview?{}", escaped(name), query(&rule));
-    ask(&path, client, |answer, _, _| preview(answer), ctx)
+    ask(&path, client, |answer, _, _| Ok(preview(answer)), ctx)
 }
 
 fn preview(preview: &Preview) -> String {
@@ -207,5 +209,5 @@ fn end_of_pause(until: &str, ctx: &Context<'_>) -> Result<String, CliError> {
 }
 
 fn millis(text: &str) -> Result<u64, CliError> {
-    Ok(u64::try_from(length(text)?.as_millis()).unwrap_or(u64::MAX))
+    Ok(u64::try_from(duration(text)?.as_millis()).unwrap_or(u64::MAX))
 }

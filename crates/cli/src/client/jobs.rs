@@ -1,22 +1,22 @@
-//! Durable jobs, queues and nodes: `jobs`.
+//! Durable jobs, queues and nodes: `jobs`, one or many.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use clap::Subcommand;
 use scheduler_api::{
-    Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, Node, NodeJob, Nodes, Queues,
-    UnknownTask,
+    ChangedJobs, Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, JobFilter, JobsRequest,
+    Node, NodeJob, Nodes, Pause, Queues, UnknownTask,
 };
 use scheduler_core::trigger::Zone;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::api::{Api, escaped, instant, local, plain};
-use super::args::{ClientArgs, FilterArgs, ask, query};
-use super::bulk::{self, ChangeArgs};
-use super::table::{self, Cell, Tone};
-use super::tasks::{text, time, took};
+use crate::client::api::{
+    Api, ClientArgs, FilterArgs, TimeFormat, ask, escaped, local, plain, query, time,
+};
+use crate::client::table::{self, Cell, Tone};
+use crate::client::tasks::{text, took};
 use crate::context::{Context, Look};
 use crate::error::CliError;
 
@@ -27,17 +27,22 @@ const PAGE_MAX: u64 = 500;
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct JobsArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<JobsCommand>,
     #[command(flatten)]
     list: ListArgs,
 }
 
 #[derive(Clone, Debug, Subcommand)]
-enum Command {
+enum JobsCommand {
     /// List jobs, the newest first; the same as without a word
     List(ListArgs),
     /// Count jobs by task and error, the most frequent first
-    Errors(ErrorsArgs),
+    Errors {
+        #[command(flatten)]
+        filter: FilterArgs,
+        #[command(flatten)]
+        client: ClientArgs,
+    },
     /// Show a job: its error, its payload, its attempts and times
     Show(JobArgs),
     /// Make jobs due at once that are parked, wait or have ended
@@ -61,14 +66,6 @@ struct ListArgs {
     /// The greatest number of jobs
     #[arg(short = 'n', long, value_name = "NUMBER", default_value = "50")]
     count: NonZeroU64,
-    #[command(flatten)]
-    client: ClientArgs,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-struct ErrorsArgs {
-    #[command(flatten)]
-    filter: FilterArgs,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -100,24 +97,20 @@ struct EditArgs {
 pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match &args.command {
         None => list(&args.list, ctx),
-        Some(Command::List(args)) => list(args, ctx),
-        Some(Command::Errors(ErrorsArgs { filter, client })) => ask(
-            &format!("/jobs:errors?{}", query(&filter.filter())),
-            client,
-            |answer, look, api| errors(answer, look, api.zone()),
-            ctx,
-        ),
-        Some(Command::Show(JobArgs { id, client })) => {
-            ask(&format!("/jobs/{}", escaped(id)), client, |job, _, api| one(job, api.zone()), ctx)
+        Some(JobsCommand::List(args)) => list(args, ctx),
+        Some(JobsCommand::Errors { filter, client }) => {
+            ask(&format!("/jobs:errors?{}", query(&filter.filter())), client, errors, ctx)
         }
-        Some(Command::Retry(args)) => bulk::act(args, "retry", ctx),
-        Some(Command::Cancel(args)) => bulk::act(args, "cancel", ctx),
-        Some(Command::Delete(args)) => bulk::act(args, "delete", ctx),
-        Some(Command::Edit(args)) => edit(args, ctx),
-        Some(Command::Queues(client)) => ask("/queues", client, queues, ctx),
-        Some(Command::Nodes(client)) => {
-            ask("/nodes", client, |answer, look, api| nodes(answer, look, api.zone()), ctx)
+        Some(JobsCommand::Show(JobArgs { id, client })) => {
+            let shown = |job: &Job, _, api: &Api| Ok(one(job, api.zone()?));
+            ask(&format!("/jobs/{}", escaped(id)), client, shown, ctx)
         }
+        Some(JobsCommand::Retry(args)) => act(args, "retry", ctx),
+        Some(JobsCommand::Cancel(args)) => act(args, "cancel", ctx),
+        Some(JobsCommand::Delete(args)) => act(args, "delete", ctx),
+        Some(JobsCommand::Edit(args)) => edit(args, ctx),
+        Some(JobsCommand::Queues(client)) => ask("/queues", client, queues, ctx),
+        Some(JobsCommand::Nodes(client)) => ask("/nodes", client, nodes, ctx),
     }
 }
 
@@ -144,7 +137,7 @@ fn edit(args: &EditArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let (id, task) = (plain(&job.id), plain(&job.task));
     let next = match &*job.state {
         "parked" => format!("stays parked until `scheduler jobs retry {id}`"),
-        _ => format!("is due {}", time(&job.run_at, api.zone())),
+        _ => format!("is due {}", time(&job.run_at, api.zone()?)),
     };
     ctx.say(format!("{id} of {task} has another payload, and {next}"))
 }
@@ -171,20 +164,23 @@ fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     if jobs.is_empty() {
         return ctx.say("no jobs");
     }
-    let zone = api.zone();
-    let row = |job: Value| api.typed(job).map(|job| row(&job, zone));
-    let rows = jobs.into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
+    let jobs: Vec<Job> = jobs.into_iter().map(|job| api.typed(job)).collect::<Result<_, _>>()?;
+    let times = jobs.iter().filter_map(|job| when(job).1.as_deref());
+    let times = TimeFormat::of(api.zone()?, times);
+    let rows: Vec<_> = jobs.iter().map(|job| row(job, times)).collect();
     let head = ["ID", "TASK", "STATE", "QUEUE", "WHEN", "ATTEMPTS", "ERROR"];
     let look = ctx.look();
     ctx.write(&table::of(&head, &rows, look))?;
     if has_more { ctx.say(format!("\nmore: -n {}", count.saturating_mul(10))) } else { Ok(()) }
 }
 
-fn errors(answer: &JobErrors, look: Look, zone: Zone) -> String {
+fn errors(answer: &JobErrors, look: Look, api: &Api) -> Result<String, CliError> {
     if answer.errors.is_empty() {
-        return "no job has an error\n".to_owned();
+        return Ok("no job has an error\n".to_owned());
     }
-    let at = |at: &Option<String>| Cell::from(time(at, zone));
+    let times = answer.errors.iter().flat_map(|error| [&error.first_at, &error.last_at]);
+    let times = TimeFormat::of(api.zone()?, times.filter_map(|at| at.as_deref()));
+    let at = |at: &Option<String>| Cell::from(times.time(at));
     let row = |error: &JobError| {
         let task = Cell::from(plain(&error.task));
         let message = Cell::new(plain(&error.error), Tone::Bad);
@@ -193,10 +189,11 @@ fn errors(answer: &JobErrors, look: Look, zone: Zone) -> String {
     let rows: Vec<Vec<Cell>> = answer.errors.iter().map(row).collect();
     let table = table::of(&["JOBS", "TASK", "ERROR", "FIRST", "LAST"], &rows, look);
     let rest = if answer.is_partial { "\nthere are more jobs than were counted\n" } else { "" };
-    format!("{table}{rest}")
+    Ok(format!("{table}{rest}"))
 }
 
-fn row(job: &Job, zone: Zone) -> Vec<Cell> {
+fn row(job: &Job, times: TimeFormat) -> Vec<Cell> {
+    let (word, at) = when(job);
     let tone = match &*job.state {
         "parked" => Tone::Bad,
         "running" => Tone::Busy,
@@ -207,24 +204,28 @@ fn row(job: &Job, zone: Zone) -> Vec<Cell> {
         plain(&job.task).into(),
         Cell::new(plain(&job.state), tone),
         plain(&job.queue).into(),
-        when(job, zone).into(),
+        format!("{word} {}", times.time(at)).into(),
         format!("{} of {}", job.attempt, job.max_attempts).into(),
         text(&job.error).into(),
     ]
 }
 
 /// The instant that matters most for a job in its state.
-fn when(job: &Job, zone: Zone) -> String {
-    let (at, word) = match &*job.state {
-        "ready" => (&job.run_at, "due"),
-        "running" => (&job.started_at, "since"),
-        _ => (&job.finished_at, "ended"),
-    };
-    format!("{word} {}", time(at, zone))
+fn when(job: &Job) -> (&'static str, &Option<String>) {
+    match &*job.state {
+        "ready" => ("due", &job.run_at),
+        "running" => ("since", &job.started_at),
+        _ => ("ended", &job.finished_at),
+    }
 }
 
 fn one(job: &Job, zone: Zone) -> String {
     let mut lines = vec![plain(&job.id), String::new()];
+    let attempts = job.attempts.as_deref().unwrap_or_default();
+    let own = [&job.tick, &job.created_at, &job.run_at, &job.started_at, &job.finished_at];
+    let own = own.into_iter().filter_map(|at| at.as_deref());
+    let times = own.chain(attempts.iter().map(|past| &*past.started_at));
+    let times = TimeFormat::of(zone, times);
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
             lines.push(format!("  {name:<10} {value}"));
@@ -235,19 +236,19 @@ fn one(job: &Job, zone: Zone) -> String {
     row("queue", format!("{}, priority {}", plain(&job.queue), plain(&job.priority)));
     row("key", text(&job.key));
     row("schedule", text(&job.schedule));
-    row("tick", time(&job.tick, zone));
+    row("tick", times.time(&job.tick));
     let lost = if job.lost == 0 { String::new() } else { format!(", lost {}×", job.lost) };
     row("attempts", format!("{} of {}{lost}", job.attempt, job.max_attempts));
     row("fence", job.fence.to_string());
     row("session", text(&job.session));
-    row("accepted", time(&job.created_at, zone));
-    row("due", time(&job.run_at, zone));
-    row("started", time(&job.started_at, zone));
-    row("ended", time(&job.finished_at, zone));
+    row("accepted", times.time(&job.created_at));
+    row("due", times.time(&job.run_at));
+    row("started", times.time(&job.started_at));
+    row("ended", times.time(&job.finished_at));
     section(&mut lines, "error", job.error.as_deref());
-    if let Some(attempts) = job.attempts.as_deref().filter(|attempts| !attempts.is_empty()) {
+    if !attempts.is_empty() {
         lines.push("\nattempts that did not succeed:".to_owned());
-        lines.extend(attempts.iter().map(|past| attempt(past, zone)));
+        lines.extend(attempts.iter().map(|past| attempt(past, times)));
     }
     if let Some(payload) = &job.payload {
         match payload.is_hidden {
@@ -261,16 +262,12 @@ fn one(job: &Job, zone: Zone) -> String {
 }
 
 /// Number, when and for how long, end, process, and the first line of the error.
-fn attempt(attempt: &JobAttempt, zone: Zone) -> String {
-    let at = local(&attempt.started_at, zone);
+fn attempt(attempt: &JobAttempt, times: TimeFormat) -> String {
+    let (number, at) = (attempt.number, times.local(&attempt.started_at));
     let outcome = plain(&attempt.outcome).replace('_', " ");
-    let node = Some(plain(&attempt.node)).filter(|node| !node.is_empty());
-    let node = node.map(|node| format!(" on {node}"));
+    let node = attempt.node.as_deref().map(|node| format!(" on {}", plain(node)));
     let error = plain(attempt.error.lines().next().unwrap_or_default());
-    let times = instant(&attempt.started_at).zip(instant(&attempt.ended_at));
-    let took = times
-        .map(|(start, end)| took((end - start).num_microseconds().unwrap_or(0) as f64 / 1_000.0));
-    let (number, took, node) = (attempt.number, took.unwrap_or_default(), node.unwrap_or_default());
+    let (took, node) = (took(attempt.took_ms), node.unwrap_or_default());
     format!("  {number}  {at}, {outcome} after {took}{node}: {error}")
 }
 
@@ -281,7 +278,7 @@ fn section(lines: &mut Vec<String>, title: &str, text: Option<&str>) {
     }
 }
 
-fn queues(answer: &Queues, look: Look, api: &Api) -> String {
+fn queues(answer: &Queues, look: Look, api: &Api) -> Result<String, CliError> {
     let mut rows = Vec::new();
     for queue in &answer.queues {
         rows.push(depth(plain(&queue.queue), &queue.depth));
@@ -294,8 +291,8 @@ fn queues(answer: &Queues, look: Look, api: &Api) -> String {
         false => table::of(&heads, &rows, look),
     };
     let unknown = answer.unknown_tasks.iter().map(unknown);
-    let lines = pauses(answer, api).chain(unknown).map(|line| line + "\n");
-    table + &lines.collect::<String>()
+    let lines = pauses(answer, api)?.into_iter().chain(unknown).map(|line| line + "\n");
+    Ok(table + &lines.collect::<String>())
 }
 
 /// A line for a task that no living process can run.
@@ -321,7 +318,7 @@ fn unknown(unknown: &UnknownTask) -> String {
 }
 
 /// A line for each pause of a queue and of a kind of job.
-fn pauses(answer: &Queues, api: &Api) -> impl Iterator<Item = String> {
+fn pauses(answer: &Queues, api: &Api) -> Result<Vec<String>, CliError> {
     let queues = answer.queues.iter();
     let queues = queues.filter_map(|queue| {
         Some((format!("queue {}", plain(&queue.queue)), queue.pause.as_ref()?))
@@ -329,14 +326,17 @@ fn pauses(answer: &Queues, api: &Api) -> impl Iterator<Item = String> {
     let tasks = answer.queues.iter().flat_map(|queue| &queue.tasks);
     let tasks: BTreeMap<_, _> =
         tasks.filter_map(|task| Some((plain(&task.task), task.pause.as_ref()?))).collect();
-    queues.chain(tasks).map(move |(what, pause)| {
+    let pauses: Vec<_> = queues.chain(tasks).collect();
+    let has_end = pauses.iter().any(|(_, pause)| pause.until.is_some());
+    let zone = if has_end { api.zone()? } else { Zone::UTC };
+    let line = |(what, pause): (String, &Pause)| {
         let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
-        let until =
-            pause.until.as_deref().map(|until| format!(" until {}", local(until, api.zone())));
+        let until = pause.until.as_deref().map(|until| format!(" until {}", local(until, zone)));
         let reason = pause.reason.as_deref().map(|reason| format!(": {}", plain(reason)));
         let texts = [by, until, reason].map(Option::unwrap_or_default);
         format!("{what} is paused{}", texts.concat())
-    })
+    };
+    Ok(pauses.into_iter().map(line).collect())
 }
 
 fn depth(name: String, depth: &Depth) -> Vec<Cell> {
@@ -348,7 +348,10 @@ fn depth(name: String, depth: &Depth) -> Vec<Cell> {
     [name.into()].into_iter().chain(counts).chain([oldest.into()]).collect()
 }
 
-fn nodes(answer: &Nodes, look: Look, zone: Zone) -> String {
+fn nodes(answer: &Nodes, look: Look, api: &Api) -> Result<String, CliError> {
+    let opened = answer.nodes.iter().map(|node| &*node.opened_at);
+    let times = opened.chain(answer.gone.iter().map(|node| &*node.at));
+    let times = TimeFormat::of(api.zone()?, times);
     let jobs = |jobs: &[NodeJob]| match jobs {
         [] => "-".to_owned(),
         jobs => {
@@ -362,7 +365,7 @@ fn nodes(answer: &Nodes, look: Look, zone: Zone) -> String {
             false => Cell::from("holds".to_owned()),
         };
         let [label, build] = [&node.label, &node.build].map(|text| Cell::from(plain(text)));
-        vec![label, build, local(&node.opened_at, zone).into(), lease, jobs(&node.jobs).into()]
+        vec![label, build, times.local(&node.opened_at).into(), lease, jobs(&node.jobs).into()]
     };
     let mut rows: Vec<Vec<Cell>> = answer.nodes.iter().map(row).collect();
     let ended = |name: String, since: String, jobs: String| {
@@ -374,10 +377,115 @@ fn nodes(answer: &Nodes, look: Look, zone: Zone) -> String {
     }
     rows.extend(answer.gone.iter().map(|node| {
         let name = plain(node.label.as_deref().unwrap_or(&node.session));
-        ended(name, format!("lost {}", local(&node.at, zone)), String::new())
+        ended(name, format!("lost {}", times.local(&node.at)), String::new())
     }));
     if rows.is_empty() {
-        return "no process uses the store\n".to_owned();
+        return Ok("no process uses the store\n".to_owned());
     }
-    table::of(&["PROCESS", "BUILD", "SINCE", "LEASE", "JOBS"], &rows, look)
+    Ok(table::of(&["PROCESS", "BUILD", "SINCE", "LEASE", "JOBS"], &rows, look))
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct ChangeArgs {
+    /// The identities of the jobs; or say which jobs with --state and the like
+    #[arg(value_name = "ID", required_unless_present = "state", conflicts_with_all = ["state", "task", "queue", "key", "schedule", "error", "dry_run"])]
+    ids: Vec<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Count the jobs that match, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask before all jobs that match are changed
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+fn act(args: &ChangeArgs, action: &str, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let api = Api::new(&args.client.server, ctx)?;
+    match args.ids.is_empty() {
+        true => on_matching(args, &api, action, ctx),
+        false => on_each(args, &api, action, ctx),
+    }
+}
+
+/// Asks for a change of each job, and says how it is then. The first refusal ends it.
+fn on_each(
+    args: &ChangeArgs,
+    api: &Api,
+    action: &str,
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    for id in &args.ids {
+        let answer: Value = api.post(&format!("/jobs/{}/{action}", escaped(id)), &json!({}))?;
+        if args.client.json {
+            ctx.say(answer)?;
+            continue;
+        }
+        let job: Job = api.typed(answer)?;
+        let done = match action {
+            "retry" => "is due now",
+            "delete" => "is deleted",
+            _ if job.state == "running" => "is asked to stop",
+            _ => "is cancelled",
+        };
+        ctx.say(format!("{} of {} {done}", plain(&job.id), plain(&job.task)))?;
+    }
+    Ok(())
+}
+
+/// Counts the jobs that match, asks the person, and changes them.
+fn on_matching(
+    args: &ChangeArgs,
+    api: &Api,
+    action: &str,
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let filter = args.filter.filter();
+    if args.dry_run || !args.yes {
+        let count = change(api, action, &filter, true)?;
+        if args.dry_run || count == 0 {
+            let text =
+                format!("{count} {} match{}", jobs(count), if count == 1 { "es" } else { "" });
+            return ctx.say(if args.client.json {
+                json!({ "count": count }).to_string()
+            } else {
+                text
+            });
+        }
+        let words = args.filter.in_words();
+        if !ctx.is_sure(&format!("{action} {count} {} {words}?", jobs(count)))? {
+            return Err(CliError::no("nothing was changed").help("answer `y`, or write --yes"));
+        }
+    }
+    let count = change(api, action, &filter, false)?;
+    if args.client.json {
+        return ctx.say(json!({ "count": count }));
+    }
+    let done = match action {
+        "retry" => "due now",
+        "delete" => "deleted",
+        _ => "cancelled, or asked to stop",
+    };
+    ctx.say(format!("{count} {} {done}", jobs(count)))
+}
+
+/// Asks again and again as long as the program has no time for all: the number of jobs.
+fn change(api: &Api, action: &str, filter: &JobFilter, dry_run: bool) -> Result<u64, CliError> {
+    let (mut filter, mut sum) = (filter.clone(), 0);
+    loop {
+        let matching = Some(filter.clone());
+        let request = JobsRequest { dry_run, ids: None, matching };
+        let ChangedJobs { count, after } = api.post(&format!("/jobs:{action}"), &request)?;
+        sum += count;
+        if after.is_none() || after == filter.after {
+            return Ok(sum);
+        }
+        filter.after = after;
+    }
+}
+
+fn jobs(count: u64) -> &'static str {
+    if count == 1 { "job" } else { "jobs" }
 }

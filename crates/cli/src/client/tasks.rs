@@ -1,12 +1,21 @@
-//! Tasks as people read them.
+//! Tasks as people read them, once or again and again.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_api::{FireTime, Run, Task, Tasks};
+use scheduler_core::Tick;
+use scheduler_core::time::EventCount;
 use scheduler_core::trigger::Zone;
+use serde_json::Value;
 
-use super::api::{self, local, plain, zone_of};
-use super::table::{self, Cell, Tone};
-use crate::context::Look;
+use crate::client::api::{
+    Api, ClientArgs, TimeFormat, duration, instant, local, plain, time, zone_of,
+};
+use crate::client::table::{self, Cell, Tone};
+use crate::context::{Context, Look};
+use crate::error::{CliError, NO};
 use crate::times::{ahead, length};
 
 /// A lateness below this is no problem; of a durable task, three times as much.
@@ -41,7 +50,7 @@ pub(super) fn list(answer: &Tasks, look: Look) -> String {
 /// The place of a task in a list: first critical ones with a problem, then others with one, then those that run.
 fn rank(task: &Task, now: Option<DateTime<Utc>>) -> u8 {
     let is_critical = task.tags.iter().any(|tag| tag == "critical");
-    match Problem::of(task, now) {
+    match TaskProblem::of(task, now) {
         Some(_) => u8::from(!is_critical),
         None if task.running > 0 => 2,
         None => 3,
@@ -50,7 +59,7 @@ fn rank(task: &Task, now: Option<DateTime<Utc>>) -> u8 {
 
 /// The trouble of a task, as the dashboard names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Problem {
+enum TaskProblem {
     /// A run in progress holds up its own schedule, and takes much longer than others did.
     Hung,
     /// A run waits for a thread.
@@ -58,7 +67,7 @@ enum Problem {
     Failing,
 }
 
-impl Problem {
+impl TaskProblem {
     fn of(task: &Task, now: Option<DateTime<Utc>>) -> Option<Self> {
         let age = |at: &Option<String>| Some(now? - instant(at)?);
         let late = if task.is_durable == Some(true) { LATE * 3 } else { LATE };
@@ -84,8 +93,8 @@ fn counts(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
     let failing = count(&|task| task.streak > 0);
     let mut text =
         format!("{} {noun}, {running} running, {paused} paused, {failing} failing", tasks.len());
-    let late = count(&|task| matches!(Problem::of(task, now), Some(Problem::Late(_))));
-    let hung = count(&|task| Problem::of(task, now) == Some(Problem::Hung));
+    let late = count(&|task| matches!(TaskProblem::of(task, now), Some(TaskProblem::Late(_))));
+    let hung = count(&|task| TaskProblem::of(task, now) == Some(TaskProblem::Hung));
     for (count, word) in [(late, "late"), (hung, "hung")] {
         if count > 0 {
             text.push_str(&format!(", {count} {word}"));
@@ -98,7 +107,7 @@ fn counts(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
 fn waits(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
     let held = |task: &Task| instant(&task.running_since).filter(|_| task.running > 0);
     let line = |task: &Task| {
-        let Some(Problem::Late(waited)) = Problem::of(task, now) else { return None };
+        let Some(TaskProblem::Late(waited)) = TaskProblem::of(task, now) else { return None };
         let others = tasks.iter().filter(|other| other.pool == task.pool);
         let holder =
             others.filter_map(|other| Some((held(other)?, other))).min_by_key(|(at, _)| *at);
@@ -134,12 +143,12 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     let pause = task.pause.clone().unwrap_or_default();
     row("reason", text(&pause.reason));
     row("until", time(&pause.until, zone));
-    row("failing", since(&task.failing_since, now));
+    row("failing", since(&task.failing_since, zone, now));
     row(
         "at first",
         task.failing_since.as_ref().map(|_| text(&task.first_failure)).unwrap_or_default(),
     );
-    row("succeeded", since(&task.last_success, now));
+    row("succeeded", since(&task.last_success, zone, now));
     row("function", text(&task.function));
     row("source", text(&task.source));
     row("pool", plain(&task.pool));
@@ -163,7 +172,8 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
         }
     };
     section("next", task.upcoming.iter().flatten().map(|time| upcoming(time, zone)).collect());
-    section("last runs", runs.iter().map(|past| run(past, zone)).collect());
+    let times = TimeFormat::of(zone, runs.iter().map(|past| &*past.started_at));
+    section("last runs", runs.iter().map(|past| run(past, times)).collect());
     lines.join("\n") + "\n"
 }
 
@@ -176,21 +186,21 @@ pub(super) fn upcoming(time: &FireTime, zone: Zone) -> String {
     format!("{}{}", local(&time.at, zone), remark.unwrap_or_default())
 }
 
-fn run(run: &Run, zone: Zone) -> String {
+fn run(run: &Run, times: TimeFormat) -> String {
     let took = run.took_ms.map(took).unwrap_or_default();
     let message = run.error.as_ref().map(|error| plain(&error.message)).unwrap_or_default();
     let (number, outcome) = (run.number, plain(&run.outcome));
     let line = format!(
         "#{number:<6} {}   {outcome:<9} {took:>8}   {message}",
-        local(&run.started_at, zone)
+        times.local(&run.started_at)
     );
     line.trim_end().to_owned()
 }
 
 /// An instant, and how long ago it was.
-fn since(at: &Option<String>, now: DateTime<Utc>) -> String {
-    let ago = instant(at).map(|at| format!("{}, {} ago", plain(&at.to_string()), age(now - at)));
-    ago.unwrap_or_default()
+fn since(at: &Option<String>, zone: Zone, now: DateTime<Utc>) -> String {
+    let ago = |past| format!("{}, {} ago", time(at, zone), age(now - past));
+    instant(at).map(ago).unwrap_or_default()
 }
 
 /// The effect of a command on a task.
@@ -218,18 +228,9 @@ fn next_run(row: &Task) -> String {
     next.unwrap_or_default()
 }
 
-/// An instant that may be absent, as people read it.
-pub(super) fn time(at: &Option<String>, zone: Zone) -> String {
-    at.as_deref().map(|at| local(at, zone)).unwrap_or_default()
-}
-
 /// A text that may be absent.
 pub(super) fn text(text: &Option<String>) -> String {
     plain(text.as_deref().unwrap_or_default())
-}
-
-fn instant(text: &Option<String>) -> Option<DateTime<Utc>> {
-    api::instant(text.as_deref()?)
 }
 
 fn schedule(task: &Task) -> String {
@@ -238,13 +239,13 @@ fn schedule(task: &Task) -> String {
 
 /// The state of a task: its problem first, and for how long it has run.
 fn state(task: &Task, now: Option<DateTime<Utc>>) -> Cell {
-    let problem = Problem::of(task, now);
+    let problem = TaskProblem::of(task, now);
     let mut words = Vec::new();
-    if let Some(Problem::Late(waited)) = problem {
+    if let Some(TaskProblem::Late(waited)) = problem {
         words.push(format!("late {}", age(waited)));
     }
     let since = now.zip(instant(&task.running_since)).map(|(now, at)| age(now - at));
-    let word = if problem == Some(Problem::Hung) { "hung" } else { "running" };
+    let word = if problem == Some(TaskProblem::Hung) { "hung" } else { "running" };
     match (task.running, since) {
         (0, _) if words.is_empty() && !task.is_paused => words.push(plain(&task.state)),
         (0, _) => {}
@@ -310,4 +311,83 @@ pub(super) fn took(millis: f64) -> String {
         // A run of millions of years is shown as such.
         _ => length((millis / 1_000.0) as u64),
     }
+}
+
+/// Moves to the top and clears the screen.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct WatchArgs {
+    /// The time between two looks
+    #[arg(long, value_name = "LENGTH", default_value = "2s")]
+    every: String,
+    /// Stop after so many looks
+    #[arg(long, value_name = "NUMBER")]
+    count: Option<u64>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Shows the tasks at once and then again and again; without a count, until the process is ended.
+pub(super) fn watch(args: &WatchArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let (api, every) = (Api::new(&args.client.server, ctx)?, duration(&args.every)?);
+    // Nothing opens it: only time ends a wait.
+    let gate = Arc::new(EventCount::new());
+    let mut screen = Screen::default();
+    for look in 1.. {
+        let answer: Result<Value, _> = api.get("/tasks");
+        match answer {
+            // A refused request is refused the next time as well.
+            Err(fault) if look == 1 || fault.code == NO => return Err(fault),
+            Ok(answer) if args.client.json => ctx.say(answer)?,
+            Err(_) if args.client.json => {}
+            answer => screen.show(&api, answer.ok(), ctx)?,
+        }
+        if args.count.is_some_and(|count| look >= count) {
+            break;
+        }
+        let end = ctx.clock.now().as_nanos().saturating_add(nanos(every));
+        let end = Tick::from_nanos(end);
+        while ctx.clock.now() < end {
+            ctx.clock.wait(&gate, gate.epoch(), Some(end));
+        }
+    }
+    Ok(())
+}
+
+/// The last list, and since when there has been no newer one.
+#[derive(Debug, Default)]
+struct Screen {
+    list: String,
+    lost: Option<DateTime<Utc>>,
+}
+
+impl Screen {
+    fn show(
+        &mut self,
+        api: &Api,
+        answer: Option<Value>,
+        ctx: &mut Context<'_>,
+    ) -> Result<(), CliError> {
+        let now = ctx.now();
+        let note = match answer {
+            Some(answer) => {
+                self.list = list(&api.typed(answer)?, ctx.look());
+                self.lost = None;
+                String::new()
+            }
+            None => {
+                let since = *self.lost.get_or_insert(now);
+                let seconds = (now - since).num_seconds().max(0).unsigned_abs();
+                format!("no answer for {}; what is below is old\n", length(seconds))
+            }
+        };
+        let (base, time) = (api.base(), now.format("%H:%M:%S UTC"));
+        let clear = if ctx.terminal.is_some() { CLEAR } else { "" };
+        ctx.write(&format!("{clear}scheduler  {base}  {time}\n{note}\n{}\n", self.list))
+    }
+}
+
+fn nanos(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_expr::CronExpression;
 
-use super::lines::{Command, CrontabLine, Entry, When};
-use crate::changes::Changes;
+use super::{CrontabCommand, CrontabEntry, CrontabLine, CrontabTime};
 use crate::dialect::CronFields;
 use crate::error::CliError;
+use crate::times::Changes;
 
 /// The generated functions.
-pub(super) struct Code {
+pub(crate) struct Code {
     pub(super) text: String,
     /// The lines that are comments now.
     pub(super) left_out: Vec<usize>,
@@ -31,7 +31,7 @@ const NAME_MAX: usize = 40;
 
 /// Writes a function for each line that has a command.
 pub(super) fn write(lines: &[CrontabLine], zone: Option<Zone>) -> Code {
-    let mut writer = Writer {
+    let mut writer = CodeWriter {
         zone: Ok(zone),
         changes: None,
         shell: "/bin/sh".to_owned(),
@@ -46,7 +46,7 @@ pub(super) fn write(lines: &[CrontabLine], zone: Option<Zone>) -> Code {
     writer.finish()
 }
 
-struct Writer {
+struct CodeWriter {
     /// The zone of the lines that follow, if the crontab names one; or the line that names one that is not understood.
     zone: Result<Option<Zone>, usize>,
     /// The zone of the last line with fixed times, and its changes.
@@ -60,17 +60,17 @@ struct Writer {
     needs_note_on_clocks: bool,
 }
 
-impl Writer {
+impl CodeWriter {
     fn line(&mut self, line: &CrontabLine) {
         match &line.entry {
-            Entry::Blank => {}
-            Entry::Comment => self.comment(line.text.trim_start_matches('#').trim()),
-            Entry::Setting { name, value } => self.setting(line, name, value),
-            Entry::Command { when, command } => match self.attributes(when) {
+            CrontabEntry::Blank => {}
+            CrontabEntry::Comment => self.comment(line.text.trim_start_matches('#').trim()),
+            CrontabEntry::Setting { name, value } => self.setting(line, name, value),
+            CrontabEntry::Command { when, command } => match self.attributes(when) {
                 Ok((attributes, notes)) => self.function(line, &attributes, &notes, command),
                 Err(fault) => self.leave_out(line, &fault),
             },
-            Entry::Faulty(fault) => self.leave_out(line, fault),
+            CrontabEntry::Faulty(fault) => self.leave_out(line, fault),
         }
     }
 
@@ -121,13 +121,13 @@ impl Writer {
     }
 
     /// The attributes of each annotation, and what the person has to know.
-    fn attributes(&mut self, when: &When) -> Result<(Vec<String>, Vec<String>), CliError> {
+    fn attributes(&mut self, when: &CrontabTime) -> Result<(Vec<String>, Vec<String>), CliError> {
         let line = match when {
-            When::Reboot => {
+            CrontabTime::Reboot => {
                 let note = "cron runs this at the start of the machine, the scheduler at its own";
                 return Ok((vec!["initial_delay = \"0s\"".to_owned()], vec![note.to_owned()]));
             }
-            When::Fields(line) => line,
+            CrontabTime::Fields(line) => line,
         };
         let zone = self.zone.map_err(|number| {
             let what =
@@ -179,7 +179,7 @@ impl Writer {
         line: &CrontabLine,
         attributes: &[String],
         notes: &[String],
-        command: &Command,
+        command: &CrontabCommand,
     ) {
         let name = self.name(command, line.number);
         self.push("");
@@ -204,7 +204,7 @@ impl Writer {
     }
 
     /// A name for the function, from what the command runs.
-    fn name(&mut self, command: &Command, number: usize) -> String {
+    fn name(&mut self, command: &CrontabCommand, number: usize) -> String {
         let stem = stem(&command.text).unwrap_or_else(|| format!("line_{number}"));
         let stem = if RESERVED.contains(&&*stem) { format!("{stem}_{number}") } else { stem };
         let numbered = (2..).map(|n| format!("{stem}_{n}"));

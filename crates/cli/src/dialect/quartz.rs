@@ -5,8 +5,10 @@
 
 use scheduler_expr::quoted;
 
-use super::converted::{Converted, OnClockChanges, expression, list};
-use super::items::{DAYS, Field, FieldSyntax, MONTHS, Problem, Word, digits, words};
+use super::{
+    Converted, DAYS, DialectField, FieldSyntax, MONTHS, OnClockChanges, PartError, TextPart,
+    digits, expression, list, words,
+};
 use crate::error::CliError;
 
 const SYNTAX: FieldSyntax = FieldSyntax {
@@ -19,13 +21,13 @@ const SYNTAX: FieldSyntax = FieldSyntax {
     rejects_single_value_steps: false,
 };
 
-const FIELDS: [Field; 6] = [
-    Field { name: "second", min: 0, max: 59, names: &[], first_name: 0 },
-    Field { name: "minute", min: 0, max: 59, names: &[], first_name: 0 },
-    Field { name: "hour", min: 0, max: 23, names: &[], first_name: 0 },
-    Field { name: "day of month", min: 1, max: 31, names: &[], first_name: 0 },
-    Field { name: "month", min: 1, max: 12, names: MONTHS, first_name: 1 },
-    Field { name: "day of week", min: 1, max: 7, names: DAYS, first_name: 1 },
+const FIELDS: [DialectField; 6] = [
+    DialectField { name: "second", min: 0, max: 59, names: &[], first_name: 0 },
+    DialectField { name: "minute", min: 0, max: 59, names: &[], first_name: 0 },
+    DialectField { name: "hour", min: 0, max: 23, names: &[], first_name: 0 },
+    DialectField { name: "day of month", min: 1, max: 31, names: &[], first_name: 0 },
+    DialectField { name: "month", min: 1, max: 12, names: MONTHS, first_name: 1 },
+    DialectField { name: "day of week", min: 1, max: 7, names: DAYS, first_name: 1 },
 ];
 
 const DAY: usize = 3;
@@ -50,7 +52,7 @@ pub(super) fn convert(text: &str) -> Result<Converted, CliError> {
     let mut notes = Vec::new();
     if let Some(year) = words.get(6) {
         if year.text != "*" {
-            let problem = Problem::new(*year, "the year has no equal here").help(
+            let problem = PartError::new(*year, "the year has no equal here").help(
                 "leave it out; for an end, write the attribute until = \"2027-01-01T00:00:00Z\"",
             );
             return Err(problem.in_text(text, WHAT, "year"));
@@ -104,26 +106,26 @@ const FULL_NAMES: [&str; 19] = [
 ];
 
 /// Reads a list of items into a set.
-fn set(field: &Field, word: Word<'_>) -> Result<u64, Problem> {
+fn set(field: &DialectField, word: TextPart<'_>) -> Result<u64, PartError> {
     word.split(',').try_fold(0, |set, one| Ok(set | item(field, one)?))
 }
 
-fn item(field: &Field, item: Word<'_>) -> Result<u64, Problem> {
+fn item(field: &DialectField, item: TextPart<'_>) -> Result<u64, PartError> {
     let is_name = item.text.starts_with(|first: char| first.is_ascii_alphabetic());
     if is_name && !field.names.is_empty() {
         return named(field, item);
     }
     // A range is of numbers or of names.
-    Field { names: &[], ..*field }.read_item(item, SYNTAX)
+    DialectField { names: &[], ..*field }.read_item(item, SYNTAX)
 }
 
 /// Reads an item of names: one, or a range. Quartz takes three letters for each name, and ignores what follows.
-fn named(field: &Field, item: Word<'_>) -> Result<u64, Problem> {
+fn named(field: &DialectField, item: TextPart<'_>) -> Result<u64, PartError> {
     let last_name = field.names[field.names.len() - 1];
     let Some((name, first, rest)) = name(field, item.text) else {
         let reason = format!("{} {} is no name", field.name, quoted(item.text));
         let help = format!("write `{}` to `{last_name}`", field.names[0]);
-        return Err(Problem::new(item, reason).help(help));
+        return Err(PartError::new(item, reason).help(help));
     };
     let Some(end) = rest.strip_prefix('-') else {
         let is_full = FULL_NAMES.iter().any(|full| full.eq_ignore_ascii_case(item.text));
@@ -137,25 +139,31 @@ fn named(field: &Field, item: Word<'_>) -> Result<u64, Problem> {
         Some((end, last, rest)) => {
             Err(ignored(field, item, rest, &format!("{name}-{end}"), &format!("{first}-{last}")))
         }
-        None => Err(Problem::new(item, "a range that begins with a name ends with a name")
+        None => Err(PartError::new(item, "a range that begins with a name ends with a name")
             .help(format!("write for example `{name}-{last_name}`"))),
     }
 }
 
 /// The name of three letters with which a text begins, its number, and what follows it.
-fn name<'a>(field: &Field, text: &'a str) -> Option<(&'static str, u32, &'a str)> {
+fn name<'a>(field: &DialectField, text: &'a str) -> Option<(&'static str, u32, &'a str)> {
     let (letters, rest) = text.split_at_checked(3)?;
     let index = field.names.iter().position(|name| name.eq_ignore_ascii_case(letters))?;
     Some((field.names[index], index as u32 + field.first_name, rest))
 }
 
 /// The fault of what Quartz reads, and what follows it.
-fn ignored(field: &Field, item: Word<'_>, rest: &str, names: &str, numbers: &str) -> Problem {
+fn ignored(
+    field: &DialectField,
+    item: TextPart<'_>,
+    rest: &str,
+    names: &str,
+    numbers: &str,
+) -> PartError {
     let reason =
         format!("Quartz reads {} as `{names}`, and ignores {}", quoted(item.text), quoted(rest));
     let is_step = rest.strip_prefix('/').is_some_and(|step| digits(step).is_some());
     let end = rest.rsplit_once('-').and_then(|(_, end)| name(field, end));
-    Problem::new(item, reason).help(match end {
+    PartError::new(item, reason).help(match end {
         _ if is_step => {
             format!("for what Quartz does write `{names}`, for the step `{numbers}{rest}`")
         }
@@ -167,15 +175,19 @@ fn ignored(field: &Field, item: Word<'_>, rest: &str, names: &str, numbers: &str
 }
 
 /// The fault of `L`, `W` or `#` in a list. The versions of Quartz differ in it: most look at one of the days.
-fn in_a_list(word: Word<'_>, letters: &str) -> Problem {
-    Problem::new(
+fn in_a_list(word: TextPart<'_>, letters: &str) -> PartError {
+    PartError::new(
         word,
         format!("{letters} stand alone in Quartz: of a list it ignores all days but one"),
     )
     .help("write an expression for each of the days")
 }
 
-fn day_of_month(field: &Field, word: Word<'_>, notes: &mut Vec<String>) -> Result<String, Problem> {
+fn day_of_month(
+    field: &DialectField,
+    word: TextPart<'_>,
+    notes: &mut Vec<String>,
+) -> Result<String, PartError> {
     let upper = word.text.to_ascii_uppercase();
     if !upper.contains(['L', 'W']) {
         return Ok(list(set(field, word)?));
@@ -184,7 +196,7 @@ fn day_of_month(field: &Field, word: Word<'_>, notes: &mut Vec<String>) -> Resul
         return Err(in_a_list(word, "`L` and `W`"));
     }
     if let Some(day) = upper.strip_suffix('W').filter(|day| !day.starts_with('L')) {
-        let day = field.number(Word { text: day, at: word.at })?;
+        let day = field.number(TextPart { text: day, at: word.at })?;
         notes.push(format!(
             "`{day}W`: Quartz 2.5.0 and 2.5.1 leave out, by mistake, the months in which the weekday comes after the day"
         ));
@@ -200,7 +212,7 @@ fn day_of_month(field: &Field, word: Word<'_>, notes: &mut Vec<String>) -> Resul
         None => upper == "L" || upper == "LW",
     };
     if !is_known {
-        return Err(Problem::new(word, format!("{} has no equal here", quoted(word.text)))
+        return Err(PartError::new(word, format!("{} has no equal here", quoted(word.text)))
             .help("`L-3` is the third day before the last, `LW` the last weekday"));
     }
     notes.push(format!(
@@ -209,7 +221,11 @@ fn day_of_month(field: &Field, word: Word<'_>, notes: &mut Vec<String>) -> Resul
     Ok(upper)
 }
 
-fn day_of_week(field: &Field, word: Word<'_>, notes: &mut Vec<String>) -> Result<String, Problem> {
+fn day_of_week(
+    field: &DialectField,
+    word: TextPart<'_>,
+    notes: &mut Vec<String>,
+) -> Result<String, PartError> {
     let text = word.text;
     if text.contains(',') && text.contains(['L', 'l', '#']) {
         return Err(in_a_list(word, "`L` and `#`"));
@@ -223,7 +239,7 @@ fn day_of_week(field: &Field, word: Word<'_>, notes: &mut Vec<String>) -> Result
     if let Some((day, nth)) = word.split_once("#") {
         return match digits(nth.text) {
             Some(nth @ 1..=5) => Ok(format!("{}#{nth}", day_name(field.number(day)?))),
-            _ => Err(Problem::new(nth, "a month has a weekday five times at most")),
+            _ => Err(PartError::new(nth, "a month has a weekday five times at most")),
         };
     }
     if text.eq_ignore_ascii_case("L") {
@@ -234,7 +250,7 @@ fn day_of_week(field: &Field, word: Word<'_>, notes: &mut Vec<String>) -> Result
         return Ok(day_name(7).to_owned());
     }
     if let Some(day) = text.strip_suffix(['L', 'l']) {
-        return Ok(format!("{}L", day_name(field.number(Word { text: day, at: word.at })?)));
+        return Ok(format!("{}L", day_name(field.number(TextPart { text: day, at: word.at })?)));
     }
     let set = set(field, word)?;
     let days = (1..=7).filter(|day| set & (1 << day) != 0).map(day_name);

@@ -3,8 +3,10 @@
 use scheduler_core::trigger::Zone;
 use scheduler_expr::CronExpression;
 
-use super::converted::{Converted, OnClockChanges, expression, list};
-use super::items::{Field, FieldSyntax, Problem, Word, digits, words};
+use super::{
+    Converted, DialectField, FieldSyntax, OnClockChanges, PartError, TextPart, digits, expression,
+    list, words,
+};
 use crate::error::CliError;
 
 const SYNTAX: FieldSyntax = FieldSyntax {
@@ -17,11 +19,15 @@ const SYNTAX: FieldSyntax = FieldSyntax {
     rejects_single_value_steps: true,
 };
 
-const HOUR: Field = Field { name: "hour", min: 0, max: 23, names: &[], first_name: 0 };
-const MINUTE: Field = Field { name: "minute", min: 0, max: 59, names: &[], first_name: 0 };
-const SECOND: Field = Field { name: "second", min: 0, max: 59, names: &[], first_name: 0 };
-const MONTH: Field = Field { name: "month", min: 1, max: 12, names: &[], first_name: 0 };
-const DAY: Field = Field { name: "day", min: 1, max: 31, names: &[], first_name: 0 };
+const HOUR: DialectField =
+    DialectField { name: "hour", min: 0, max: 23, names: &[], first_name: 0 };
+const MINUTE: DialectField =
+    DialectField { name: "minute", min: 0, max: 59, names: &[], first_name: 0 };
+const SECOND: DialectField =
+    DialectField { name: "second", min: 0, max: 59, names: &[], first_name: 0 };
+const MONTH: DialectField =
+    DialectField { name: "month", min: 1, max: 12, names: &[], first_name: 0 };
+const DAY: DialectField = DialectField { name: "day", min: 1, max: 31, names: &[], first_name: 0 };
 
 const WEEKDAYS: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
@@ -29,7 +35,8 @@ const WEEKDAYS: [&str; 7] =
 const WHAT: &str = "invalid calendar expression";
 
 /// The days that `~` counts from the end of the month, where the last one is 1.
-const DAY_FROM_END: Field = Field { name: "day", min: 1, max: 28, names: &[], first_name: 0 };
+const DAY_FROM_END: DialectField =
+    DialectField { name: "day", min: 1, max: 28, names: &[], first_name: 0 };
 
 /// The words that stand for a whole expression.
 const SHORTHANDS: [(&str, &str); 13] = [
@@ -64,7 +71,7 @@ pub(super) fn convert(text: &str) -> Result<Converted, CliError> {
     }
     let mut rest = &*words;
     let mut fields = ["0", "0", "0", "*", "*", "*"].map(str::to_owned);
-    let fault = |problem: Problem| problem.in_text(text, WHAT, "");
+    let fault = |problem: PartError| problem.in_text(text, WHAT, "");
     if let [first, others @ ..] = rest
         && first.text.starts_with(|c: char| c.is_ascii_alphabetic())
     {
@@ -83,7 +90,7 @@ pub(super) fn convert(text: &str) -> Result<Converted, CliError> {
     }
     match rest.first() {
         Some(surplus) => Err(fault(
-            Problem::new(*surplus, "this is neither a zone nor a time")
+            PartError::new(*surplus, "this is neither a zone nor a time")
                 .help("the order is: weekdays, date, time, zone"),
         )),
         None if words.is_empty() => Err(CliError::no(format!("{WHAT}: the text is empty"))
@@ -98,7 +105,7 @@ fn converted(expression: CronExpression, zone: Option<Zone>, notes: Vec<String>)
 }
 
 /// The zone at the end, if there is one.
-fn zone(words: &[Word<'_>], text: &str) -> Result<Option<Zone>, CliError> {
+fn zone(words: &[TextPart<'_>], text: &str) -> Result<Option<Zone>, CliError> {
     let Some(last) = words.last() else { return Ok(None) };
     if last.text.eq_ignore_ascii_case("UTC") {
         return Ok(Some(Zone::UTC));
@@ -116,10 +123,10 @@ fn zone(words: &[Word<'_>], text: &str) -> Result<Option<Zone>, CliError> {
     }
 }
 
-fn weekdays(word: Word<'_>) -> Result<String, Problem> {
+fn weekdays(word: TextPart<'_>) -> Result<String, PartError> {
     let mut items = Vec::new();
     // systemd allows a comma before the date.
-    let list = Word { text: word.text.trim_end_matches(','), at: word.at };
+    let list = TextPart { text: word.text.trim_end_matches(','), at: word.at };
     for item in list.split(',') {
         let ends = item.split_once("..").or_else(|| item.split_once("-"));
         let (first, last) = match ends {
@@ -127,15 +134,18 @@ fn weekdays(word: Word<'_>) -> Result<String, Problem> {
             None => (weekday(item)?, weekday(item)?),
         };
         if first > last {
-            return Err(Problem::new(item, "the range of weekdays runs over the end of the week")
-                .help(format!("write `{}`", split_wrapped_range(first, last))));
+            return Err(PartError::new(
+                item,
+                "the range of weekdays runs over the end of the week",
+            )
+            .help(format!("write `{}`", split_wrapped_range(first, last))));
         }
         items.extend((first..=last).map(|day| (day + 1).to_string()));
     }
     Ok(items.join(","))
 }
 
-fn weekday(word: Word<'_>) -> Result<usize, Problem> {
+fn weekday(word: TextPart<'_>) -> Result<usize, PartError> {
     let is_meant = |name: &&str| {
         name.eq_ignore_ascii_case(word.text) || name[..3].eq_ignore_ascii_case(word.text)
     };
@@ -143,7 +153,7 @@ fn weekday(word: Word<'_>) -> Result<usize, Problem> {
         let words: Vec<_> = SHORTHANDS.iter().map(|(word, _)| *word).collect();
         let help =
             format!("a day is `Mon` to `Sun`, a whole expression one of: {}", words.join(", "));
-        Problem::new(word, "this is no day of the week").help(help)
+        PartError::new(word, "this is no day of the week").help(help)
     })
 }
 
@@ -162,12 +172,12 @@ fn short(day: usize) -> String {
 }
 
 /// Month and day, from `*-*-01`, `12-25` or `*-*~03`.
-fn date(word: Word<'_>) -> Result<[String; 2], Problem> {
+fn date(word: TextPart<'_>) -> Result<[String; 2], PartError> {
     let (head, from_end) = match word.split_once("~") {
         Some((head, day)) => (head, Some(day)),
         None => (word, None),
     };
-    let mut parts: Vec<Word<'_>> = head.split('-').collect();
+    let mut parts: Vec<TextPart<'_>> = head.split('-').collect();
     let day = match from_end {
         Some(day) => days_before_the_end(day)?,
         None => match parts.pop() {
@@ -177,16 +187,16 @@ fn date(word: Word<'_>) -> Result<[String; 2], Problem> {
     };
     match *parts {
         [month] => Ok([read(&MONTH, month)?, day]),
-        [Word { text: "*", .. }, month] => Ok([read(&MONTH, month)?, day]),
-        [year, _] => Err(Problem::new(year, "the year has no equal here")
+        [TextPart { text: "*", .. }, month] => Ok([read(&MONTH, month)?, day]),
+        [year, _] => Err(PartError::new(year, "the year has no equal here")
             .help("write `*`; for an end, use the attribute until = \"2027-01-01T00:00:00Z\"")),
-        _ => Err(Problem::new(word, "this is neither a date nor a time")
+        _ => Err(PartError::new(word, "this is neither a date nor a time")
             .help("a date is `*-12-25` or `12-25`, a time is `09:00` or `*:0/15`")),
     }
 }
 
 /// The items of `~`: 01 is the last day, and the step of a single number counts towards it.
-fn days_before_the_end(word: Word<'_>) -> Result<String, Problem> {
+fn days_before_the_end(word: TextPart<'_>) -> Result<String, PartError> {
     if word.text == "*" {
         return Ok("*".to_owned());
     }
@@ -196,42 +206,42 @@ fn days_before_the_end(word: Word<'_>) -> Result<String, Problem> {
     Ok(items.collect::<Vec<_>>().join(","))
 }
 
-fn from_the_end(item: Word<'_>) -> Result<u64, Problem> {
+fn from_the_end(item: TextPart<'_>) -> Result<u64, PartError> {
     match item.split_once("/") {
         Some((base, step)) if !base.text.contains(SYNTAX.range) => {
             let Some(step) = digits(step.text).filter(|step| *step > 0) else {
-                return Err(Problem::new(item, "the step is not a number above zero"));
+                return Err(PartError::new(item, "the step is not a number above zero"));
             };
             let day = DAY_FROM_END.number(base)?;
             if step >= day {
-                return Err(Problem::new(item, "the step leaves the month at once")
+                return Err(PartError::new(item, "the step leaves the month at once")
                     .help(format!("write `{day}`")));
             }
             Ok((0..day).step_by(step as usize).fold(0, |set, back| set | 1 << (day - back)))
         }
         None if item.text == "*" => {
-            Err(Problem::new(item, "`*` stands alone here").help("remove the other days"))
+            Err(PartError::new(item, "`*` stands alone here").help("remove the other days"))
         }
         _ => DAY_FROM_END.read_item(item, SYNTAX),
     }
 }
 
 /// Second, minute and hour, from `09:00` or `*:0/15:30`.
-fn time(word: Word<'_>) -> Result<[String; 3], Problem> {
-    let parts: Vec<Word<'_>> = word.split(':').collect();
+fn time(word: TextPart<'_>) -> Result<[String; 3], PartError> {
+    let parts: Vec<TextPart<'_>> = word.split(':').collect();
     let (hour, minute, second) = match *parts {
         [hour, minute] => (hour, minute, "0".to_owned()),
         [hour, minute, second] if second.text.contains('.') && !second.text.contains("..") => {
             let _ = (hour, minute);
-            return Err(Problem::new(second, "an expression has no parts of a second"));
+            return Err(PartError::new(second, "an expression has no parts of a second"));
         }
         [hour, minute, second] => (hour, minute, read(&SECOND, second)?),
-        _ => return Err(Problem::new(word, "this is no time").help("write `09:00` or `*:0/15`")),
+        _ => return Err(PartError::new(word, "this is no time").help("write `09:00` or `*:0/15`")),
     };
     Ok([second, read(&MINUTE, minute)?, read(&HOUR, hour)?])
 }
 
-fn read(field: &Field, word: Word<'_>) -> Result<String, Problem> {
+fn read(field: &DialectField, word: TextPart<'_>) -> Result<String, PartError> {
     match word.text {
         "*" => Ok("*".to_owned()),
         _ => Ok(list(field.read(word, SYNTAX)?)),

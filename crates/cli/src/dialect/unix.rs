@@ -5,8 +5,10 @@
 
 use scheduler_expr::CronExpression;
 
-use super::converted::{Converted, OnClockChanges, expression, list};
-use super::items::{DAYS, Field, FieldSyntax, MONTHS, Problem, Word, words};
+use super::{
+    Converted, DAYS, DialectField, FieldSyntax, MONTHS, OnClockChanges, PartError, TextPart,
+    expression, list, words,
+};
 use crate::error::CliError;
 
 const SYNTAX: FieldSyntax = FieldSyntax {
@@ -19,12 +21,12 @@ const SYNTAX: FieldSyntax = FieldSyntax {
     rejects_single_value_steps: false,
 };
 
-const FIELDS: [Field; 5] = [
-    Field { name: "minute", min: 0, max: 59, names: &[], first_name: 0 },
-    Field { name: "hour", min: 0, max: 23, names: &[], first_name: 0 },
-    Field { name: "day of month", min: 1, max: 31, names: &[], first_name: 0 },
-    Field { name: "month", min: 1, max: 12, names: MONTHS, first_name: 1 },
-    Field { name: "day of week", min: 0, max: 7, names: DAYS, first_name: 0 },
+const FIELDS: [DialectField; 5] = [
+    DialectField { name: "minute", min: 0, max: 59, names: &[], first_name: 0 },
+    DialectField { name: "hour", min: 0, max: 23, names: &[], first_name: 0 },
+    DialectField { name: "day of month", min: 1, max: 31, names: &[], first_name: 0 },
+    DialectField { name: "month", min: 1, max: 12, names: MONTHS, first_name: 1 },
+    DialectField { name: "day of week", min: 0, max: 7, names: DAYS, first_name: 0 },
 ];
 
 const WHAT: &str = "invalid crontab line";
@@ -38,7 +40,7 @@ pub(crate) struct CronFields {
     pub(crate) months: u64,
     pub(crate) weekdays: u64,
     /// True if one of the day fields begins with a star, so that both must match.
-    pub(crate) needs_both_days: bool,
+    needs_both_days: bool,
     /// True if it runs at times of day: cron runs those that a change of the clock leaves out, and none twice.
     pub(crate) has_fixed_times: bool,
     /// True if the day of week is a step in the whole week, which begins with Sunday here.
@@ -60,7 +62,7 @@ pub(crate) fn of_macro(text: &str) -> Option<&'static str> {
 /// Reads the five fields of a line.
 pub(crate) fn line(text: &str) -> Result<CronFields, CliError> {
     let words = words(text);
-    let Ok(fields) = <[Word<'_>; 5]>::try_from(words) else {
+    let Ok(fields) = <[TextPart<'_>; 5]>::try_from(words) else {
         let found = text.split_whitespace().count();
         let order = "minute hour day-of-month month day-of-week";
         let fault = CliError::no(format!("{WHAT}: {found} fields, but 5 are needed: {order}"));
@@ -87,15 +89,15 @@ pub(crate) fn line(text: &str) -> Result<CronFields, CliError> {
     })
 }
 
-fn read(field: &Field, word: Word<'_>) -> Result<u64, Problem> {
+fn read(field: &DialectField, word: TextPart<'_>) -> Result<u64, PartError> {
     if word.text.contains('~') {
-        return Err(Problem::new(word, "`~` stands for a random value, which no expression has")
+        return Err(PartError::new(word, "`~` stands for a random value, which no expression has")
             .help("write one of its values; to spread runs, use the attribute `jitter`"));
     }
     if word.text.contains(['?', 'L', 'W', '#', 'H']) && word.text.len() < 4 {
         let known = field.names.iter().any(|name| name.eq_ignore_ascii_case(word.text));
         if !known {
-            return Err(Problem::new(word, "crontabs know neither `?` nor `L`, `W`, `#` or `H`")
+            return Err(PartError::new(word, "crontabs know neither `?` nor `L`, `W`, `#` or `H`")
                 .help("an expression with these is one of Spring or Quartz: --from quartz"));
         }
     }

@@ -108,10 +108,13 @@ fn a_task_is_shown_with_what_comes_and_what_was() {
     let mut task = report();
     task["upcoming"] = json!([{ "at": "2026-03-30T07:00:00Z",
         "clockChange": { "at": "2026-03-29T01:00:00Z", "offsetBefore": "+01:00", "offsetAfter": "+02:00", "isForward": true } }]);
+    task["failingSince"] = "2026-03-27T11:01:00Z".into();
+    task["lastSuccess"] = "2026-03-27T10:00:07Z".into();
     task["durations"] = json!({ "p50Ms": 12.4, "p95Ms": 1_500.0, "maxMs": 90_000.0 });
     let runs = json!({ "task": "shop::report", "hasMore": false, "runs": [
         { "number": 3, "startedAt": "2026-03-27T11:00:00Z", "outcome": "error", "tookMs": 0.5,
           "error": { "message": "disk full" } },
+        { "number": 2, "startedAt": "2026-03-27T10:00:07Z", "outcome": "success", "tookMs": 12.0 },
     ] });
     let stub = Stub::of(vec![
         ("GET /api/v1/tasks/shop%3A%3Areport", 200, task.to_string()),
@@ -125,6 +128,8 @@ shop::report
   cron       0 0 9 * * MON-FRI
   zone       Europe/Berlin
   state      waiting, failed 2×
+  failing    Fri 2026-03-27 12:01 +01:00, 3m ago
+  succeeded  Fri 2026-03-27 11:00:07 +01:00, 1h 3m ago
   function   shop::report
   source     src/jobs.rs:7
   pool       default
@@ -135,7 +140,8 @@ next:
   Mon 2026-03-30 09:00 +02:00   (clocks go forward: +01:00 → +02:00)
 
 last runs:
-  #3      Fri 2026-03-27 12:00 +01:00   error       0.50ms   disk full
+  #3      Fri 2026-03-27 12:00:00 +01:00   error       0.50ms   disk full
+  #2      Fri 2026-03-27 11:00:07 +01:00   success       12ms
 ";
     assert_eq!(answer.output, expected);
 }
@@ -217,7 +223,7 @@ fn jobs_are_listed_page_by_page() {
         let jobs: Vec<Value> = ids.iter().map(|id| job(id, "parked")).collect();
         json!({ "jobs": jobs, "hasMore": has_more }).to_string()
     };
-    let stub = Stub::of(vec![
+    let stub = Stub::in_berlin(vec![
         ("GET /api/v1/jobs?limit=3&queue=a%20b&state=parked", 200, page(&["1", "2"], true)),
         ("GET /api/v1/jobs?after=2&limit=1&queue=a%20b&state=parked", 200, page(&["3"], true)),
         ("GET /api/v1/jobs?limit=50", 200, page(&[], false)),
@@ -225,9 +231,9 @@ fn jobs_are_listed_page_by_page() {
     let answer = ask(&stub, &["jobs", "list", "--state", "parked", "--queue", "a b", "-n", "3"]);
     let expected = "\
 ID   TASK   STATE    QUEUE     WHEN                                   ATTEMPTS   ERROR
-1    mail   parked   default   ended Fri 2026-03-27 12:00:05 +00:00   1 of 3     mailbox \u{fffd}[31mfull
-2    mail   parked   default   ended Fri 2026-03-27 12:00:05 +00:00   1 of 3     mailbox \u{fffd}[31mfull
-3    mail   parked   default   ended Fri 2026-03-27 12:00:05 +00:00   1 of 3     mailbox \u{fffd}[31mfull
+1    mail   parked   default   ended Fri 2026-03-27 13:00:05 +01:00   1 of 3     mailbox \u{fffd}[31mfull
+2    mail   parked   default   ended Fri 2026-03-27 13:00:05 +01:00   1 of 3     mailbox \u{fffd}[31mfull
+3    mail   parked   default   ended Fri 2026-03-27 13:00:05 +01:00   1 of 3     mailbox \u{fffd}[31mfull
 
 more: -n 30
 ";
@@ -248,14 +254,15 @@ fn a_job_is_shown_retried_cancelled_and_deleted() {
     shown["payload"] = json!({ "version": 1, "bytes": 9, "text": "{\n  \"to\": 1\n}" });
     let attempt = |number: u32, outcome: &str, error: &str| {
         json!({ "number": number, "outcome": outcome, "error": error, "node": "web\u{1b}-1",
-            "startedAt": "2026-03-27T12:00:00Z",
-            "endedAt": "2026-03-27T12:00:01.5Z" })
+            "startedAt": "2026-03-27T12:00:00Z", "endedAt": "2026-03-27T12:00:01.5Z", "tookMs": 1_500.0 })
     };
     let gave_up = attempt(2, "gave_up", "no\u{1b}[31m mailbox\nat line 7");
-    shown["attempts"] = json!([attempt(1, "failed", "timeout"), gave_up]);
+    let mut lost = attempt(3, "lost", "its process died");
+    lost.as_object_mut().expect("an object").remove("node");
+    shown["attempts"] = json!([attempt(1, "failed", "timeout"), gave_up, lost]);
     let mut hidden = job("8", "ready");
     hidden["payload"] = json!({ "version": 1, "bytes": 9, "isHidden": true });
-    let stub = Stub::of(vec![
+    let stub = Stub::in_berlin(vec![
         ("GET /api/v1/jobs/7", 200, shown.to_string()),
         ("GET /api/v1/jobs/8", 200, hidden.to_string()),
         ("POST /api/v1/jobs/7/retry", 202, job("7", "ready").to_string()),
@@ -277,16 +284,17 @@ fn a_job_is_shown_retried_cancelled_and_deleted() {
   key        letter-17
   attempts   1 of 3, lost 1×
   fence      7
-  accepted   Fri 2026-03-27 12:00 +00:00
-  due        Fri 2026-03-27 12:00 +00:00
-  ended      Fri 2026-03-27 12:00:05 +00:00
+  accepted   Fri 2026-03-27 13:00:00 +01:00
+  due        Fri 2026-03-27 13:00:00 +01:00
+  ended      Fri 2026-03-27 13:00:05 +01:00
 
 error:
   mailbox \u{fffd}[31mfull
 
 attempts that did not succeed:
-  1  Fri 2026-03-27 12:00 +00:00, failed after 1.5s on web\u{fffd}-1: timeout
-  2  Fri 2026-03-27 12:00 +00:00, gave up after 1.5s on web\u{fffd}-1: no\u{fffd}[31m mailbox
+  1  Fri 2026-03-27 13:00:00 +01:00, failed after 1.5s on web\u{fffd}-1: timeout
+  2  Fri 2026-03-27 13:00:00 +01:00, gave up after 1.5s on web\u{fffd}-1: no\u{fffd}[31m mailbox
+  3  Fri 2026-03-27 13:00:00 +01:00, lost after 1.5s: its process died
 
 payload:
   {
@@ -317,9 +325,10 @@ fn queues_and_nodes_are_listed() {
     let nodes = json!({
         "nodes": [{ "session": "s", "label": "web-1", "build": "1.2.3", "hasRunOut": false,
                     "openedAt": "2026-03-27T12:00:00Z", "jobs": [{ "id": "7", "task": "mail" }] }],
+        "gone": [{ "session": "t", "label": "web-2", "at": "2026-03-27T12:01:02Z" }],
         "orphans": [{ "id": "8", "task": "mail" }],
     });
-    let stub = Stub::of(vec![
+    let stub = Stub::in_berlin(vec![
         ("GET /api/v1/queues", 200, json!({ "queues": [queue] }).to_string()),
         ("GET /api/v1/nodes", 200, nodes.to_string()),
     ]);
@@ -330,9 +339,10 @@ default   2     60      1         0        1m 1s
 ";
     assert_eq!(ask(&stub, &["jobs", "queues"]).output, expected);
     let expected = "\
-PROCESS   BUILD   SINCE                         LEASE   JOBS
-web-1     1.2.3   Fri 2026-03-27 12:00 +00:00   holds   mail 7
-(gone)                                          ended   mail 8
+PROCESS   BUILD   SINCE                                 LEASE   JOBS
+web-1     1.2.3   Fri 2026-03-27 13:00:00 +01:00        holds   mail 7
+(gone)                                                  ended   mail 8
+web-2             lost Fri 2026-03-27 13:01:02 +01:00   ended
 ";
     assert_eq!(ask(&stub, &["jobs", "nodes"]).output, expected);
     let json = ask(&stub, &["jobs", "nodes", "--json"]).output;

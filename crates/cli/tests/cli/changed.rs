@@ -99,16 +99,16 @@ report would run: 0 0 9 * * MON-FRI (09:00, Monday to Friday) in Europe/Berlin
 fn actions_are_listed() {
     let actions = json!({ "actions": [
         { "at": "2026-03-27T11:00:00Z", "who": "ops", "action": "pause", "task": "report", "note": "outage", "from": "10.0.0.7" },
-        { "at": "2026-03-27T10:59:00Z", "who": "ops", "action": "retry", "task": "mail", "job": "17" },
+        { "at": "2026-03-27T10:59:30Z", "who": "ops", "action": "retry", "task": "mail", "job": "17" },
     ] });
-    let stub = Stub::of(vec![
+    let stub = Stub::in_berlin(vec![
         ("GET /api/v1/actions", 200, actions.to_string()),
         ("GET /api/v1/actions?task=shop%3A%3Amail", 200, json!({ "actions": [] }).to_string()),
     ]);
     let expected = "\
-AT                     WHO   ACTION   ON           NOTE     FROM
-2026-03-27T11:00:00Z   ops   pause    report       outage   10.0.0.7
-2026-03-27T10:59:00Z   ops   retry    17 of mail
+AT                               WHO   ACTION   ON           NOTE     FROM
+Fri 2026-03-27 12:00:00 +01:00   ops   pause    report       outage   10.0.0.7
+Fri 2026-03-27 11:59:30 +01:00   ops   retry    17 of mail
 ";
     assert_eq!(ask(&stub, &["actions"]).output, expected);
     let none = ask(&stub, &["actions", "--task", "shop::mail"]).output;
@@ -181,10 +181,11 @@ fn jobs_are_counted_by_error() {
     let errors = json!({ "isPartial": false, "errors": [
         { "task": "image", "error": "cannot decode image *", "count": 100, "firstAt": "2026-03-27T10:00:00Z", "lastAt": "2026-03-27T11:00:00Z" },
     ] });
-    let stub = Stub::of(vec![("GET /api/v1/jobs:errors?state=parked", 200, errors.to_string())]);
+    let stub =
+        Stub::in_berlin(vec![("GET /api/v1/jobs:errors?state=parked", 200, errors.to_string())]);
     let expected = "\
 JOBS   TASK    ERROR                   FIRST                         LAST
-100    image   cannot decode image *   Fri 2026-03-27 10:00 +00:00   Fri 2026-03-27 11:00 +00:00
+100    image   cannot decode image *   Fri 2026-03-27 11:00 +01:00   Fri 2026-03-27 12:00 +01:00
 ";
     assert_eq!(ask(&stub, &["jobs", "errors", "--state", "parked"]).output, expected);
 }
@@ -318,18 +319,35 @@ fn a_queue_is_paused_and_resumed() {
 
 #[test]
 fn the_list_of_queues_says_who_has_paused_what() {
-    let pause = |reason: &str| json!({ "by": "ops", "reason": reason });
+    let until = "2026-03-27T12:00:00Z";
+    let pause = |reason: &str| json!({ "by": "ops", "reason": reason, "until": until });
     let depth =
         |name: &str, of: &str| json!({ name: of, "due": 1, "later": 0, "running": 0, "parked": 0 });
     let (mut queue, mut task) = (depth("queue", "mail"), depth("task", "send"));
     task["pause"] = pause("bug");
     queue["tasks"] = json!([task]);
     queue["pause"] = pause("outage");
-    let stub =
-        Stub::of(vec![("GET /api/v1/queues", 200, json!({ "queues": [queue] }).to_string())]);
+    let queues = ("GET /api/v1/queues", 200, json!({ "queues": [queue] }).to_string());
+    let stub = Stub::in_berlin(vec![queues]);
     let output = ask(&stub, &["jobs", "queues"]).output;
     let lines: Vec<&str> = output.lines().skip(3).collect();
-    assert_eq!(lines, ["queue mail is paused by ops: outage", "send is paused by ops: bug"]);
+    let end = "until Fri 2026-03-27 13:00 +01:00";
+    let paused = ["queue mail is paused by ops", "send is paused by ops"];
+    let meant = [format!("{} {end}: outage", paused[0]), format!("{} {end}: bug", paused[1])];
+    assert_eq!(lines, meant);
+    let asked = stub.asked();
+    assert_eq!(asked.len(), 2, "for the zone once: {asked:?}");
+}
+
+#[test]
+fn times_are_not_shown_in_another_zone_if_that_of_the_program_is_not_known() {
+    let errors = json!({ "errors": [{ "task": "image", "error": "x", "count": 1, "firstAt": "2026-03-27T10:00:00Z" }] });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/jobs:errors?", 200, errors.to_string()),
+        ("GET /api/v1/info", 503, json!({ "detail": "not now" }).to_string()),
+    ]);
+    let answer = ask(&stub, &["jobs", "errors"]);
+    assert_eq!((&*answer.output, &*answer.errors, answer.code), ("", "error: not now\n", 2));
 }
 
 #[test]
@@ -339,7 +357,7 @@ fn the_payload_of_a_job_is_edited() {
         "priority": "normal", "onLost": "rerun", "attempt": 1, "maxAttempts": 3, "lost": 0, "undecoded": 0,
         "fence": 7, "isCancelRequested": false, "runAt": "2026-03-27T12:00:00Z" }).to_string()
     };
-    let stub = Stub::of(vec![
+    let stub = Stub::in_berlin(vec![
         ("POST /api/v1/jobs/7/edit", 202, row("parked")),
         ("POST /api/v1/jobs/7/edit", 202, row("ready")),
     ]);
@@ -353,7 +371,7 @@ fn the_payload_of_a_job_is_edited() {
     let ready = asked_with(&stub, &piped, b"[17]\n");
     assert_eq!(
         ready.output,
-        "7 of mail has another payload, and is due Fri 2026-03-27 12:00 +00:00\n"
+        "7 of mail has another payload, and is due Fri 2026-03-27 13:00 +01:00\n"
     );
     let sent = bodies(&stub, "POST /api/v1/jobs/7/edit");
     assert_eq!(

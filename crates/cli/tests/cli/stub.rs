@@ -13,6 +13,12 @@ pub(crate) struct Stub {
 }
 
 impl Stub {
+    /// As [`of`](Self::of), of a program in the zone Europe/Berlin.
+    pub(crate) fn in_berlin(mut answers: Vec<Canned>) -> Self {
+        answers.push(("GET /api/v1/info", 200, r#"{"zone":"Europe/Berlin"}"#.to_owned()));
+        Self::of(answers)
+    }
+
     /// Answers these requests, and all others with 404. Of several answers to one request the last is for all that
     /// follow.
     pub(crate) fn of(answers: Vec<Canned>) -> Self {

@@ -1,10 +1,9 @@
-//! Metrics in the text format of Prometheus: in names of our own, and in `spring` in those of Spring.
+//! Metrics in the text format of Prometheus.
+//!
+//! Their names are our own, and in `spring` those that Spring's dashboards know.
 //!
 //! Counts, states and times are those of the snapshots. Histograms, and Spring's sums, come from the listener: without it
 //! they are missing. The text of an error is never a label.
-
-mod page;
-mod spring;
 
 use std::collections::BTreeMap;
 
@@ -12,28 +11,26 @@ use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::{JobPause, PauseScope, QueueDepth, UnknownTask};
 use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
-use self::page::{Metric, Page, Sample, sample};
 use crate::app::App;
 use crate::health;
-use crate::log::{Buckets, LENGTHS, Tally};
+use crate::log::{Buckets, LENGTHS, OutcomeKind, Tally};
 use crate::times::now;
+
+mod spring;
 
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The outcomes, in the order of a tally.
-const OUTCOMES: [&str; 5] = ["success", "error", "panic", "timeout", "cancelled"];
-
 /// The answer of the store about all processes.
 #[derive(Default)]
-pub(crate) struct InStore {
+pub(crate) struct StoreAnswer {
     pub(crate) depths: Vec<QueueDepth>,
     pub(crate) pauses: Vec<JobPause>,
     pub(crate) unknown: Vec<UnknownTask>,
 }
 
 /// All metrics, with the answer of the store, if there is one and it has answered.
-pub(crate) fn text(app: &App, found: Option<InStore>) -> String {
-    let mut page = Page::default();
+pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
+    let mut page = Exposition::default();
     let tasks = app.list();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     page.gauge(
@@ -44,8 +41,9 @@ pub(crate) fn text(app: &App, found: Option<InStore>) -> String {
     counts_of_tasks(&mut page, &tasks);
     states_of_tasks(&mut page, app, &tasks);
     lengths_of_runs(&mut page, app, &tasks);
-    pools(&mut page, &app.tasks.pools());
-    spring::add(&mut page, app, &tasks);
+    let snapshots = app.tasks.pools();
+    pools(&mut page, &snapshots);
+    spring::add(&mut page, app, &tasks, &snapshots);
     let critical = crate::health::critical(app);
     page.gauge(
         "scheduler_task_up",
@@ -73,7 +71,7 @@ pub(crate) fn text(app: &App, found: Option<InStore>) -> String {
     page.0
 }
 
-fn counts_of_tasks(page: &mut Page, tasks: &[TaskSnapshot]) {
+fn counts_of_tasks(page: &mut Exposition, tasks: &[TaskSnapshot]) {
     let finished = tasks.iter().flat_map(|task| {
         let counters = &task.counters;
         let counts = [
@@ -83,8 +81,8 @@ fn counts_of_tasks(page: &mut Page, tasks: &[TaskSnapshot]) {
             counters.timeouts,
             counters.cancelled,
         ];
-        OUTCOMES.into_iter().zip(counts).map(|(outcome, count)| {
-            sample([("task", task.name()), ("outcome", outcome)], count as f64)
+        OutcomeKind::ALL.into_iter().zip(counts).map(|(ended, count)| {
+            sample([("task", task.name()), ("outcome", ended.name())], count as f64)
         })
     });
     page.counter("scheduler_run_finished_total", "Runs that have ended, by outcome.", finished);
@@ -153,7 +151,7 @@ const TASK_GAUGES: [(&str, &str, Read); 9] = [
     }),
 ];
 
-fn states_of_tasks(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
+fn states_of_tasks(page: &mut Exposition, app: &App, tasks: &[TaskSnapshot]) {
     for (name, help, read) in TASK_GAUGES {
         let samples =
             tasks.iter().filter_map(|task| Some(sample([("task", task.name())], read(app, task)?)));
@@ -161,7 +159,7 @@ fn states_of_tasks(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
     }
 }
 
-fn lengths_of_runs(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
+fn lengths_of_runs(page: &mut Exposition, app: &App, tasks: &[TaskSnapshot]) {
     let tally = |task: &TaskSnapshot| app.recorder.with(task.name(), |log| log.tally.clone());
     let tallies: Vec<(&str, Tally)> =
         tasks.iter().filter_map(|task| Some((task.name(), tally(task)?))).collect();
@@ -202,13 +200,13 @@ fn labels_of(depth: &QueueDepth) -> [(&'static str, &str); 2] {
 }
 
 /// The jobs of the whole cluster.
-fn jobs(page: &mut Page, found: Option<InStore>) {
+fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
     page.gauge(
         "scheduler_store_up",
         "1 if the store of durable jobs has answered, otherwise 0.",
         [sample([], f64::from(found.is_some()))],
     );
-    let InStore { depths, pauses, unknown } = found.unwrap_or_default();
+    let StoreAnswer { depths, pauses, unknown } = found.unwrap_or_default();
     let counts = depths.iter().flat_map(|depth| {
         let counts = [
             ("due", depth.due),
@@ -253,7 +251,7 @@ fn jobs(page: &mut Page, found: Option<InStore>) {
 /// A figure of a pool.
 type OfPool = fn(&PoolSnapshot) -> f64;
 
-fn pools(page: &mut Page, pools: &[PoolSnapshot]) {
+fn pools(page: &mut Exposition, pools: &[PoolSnapshot]) {
     let (size, threads): (OfPool, OfPool) =
         (|pool| pool.core_size as f64, |pool| pool.threads as f64);
     let (active, queued): (OfPool, OfPool) = (|pool| pool.active as f64, |pool| pool.queued as f64);
@@ -283,4 +281,72 @@ fn age(since: Option<DateTime<Utc>>) -> f64 {
 
 fn seconds(at: DateTime<Utc>) -> f64 {
     at.timestamp_micros() as f64 / 1e6
+}
+
+/// The text of a page: each metric with its samples.
+#[derive(Default)]
+pub(super) struct Exposition(pub(super) String);
+
+/// Name, type and help.
+pub(super) struct Metric(pub(super) &'static str, pub(super) &'static str, pub(super) &'static str);
+
+/// A suffix of the name, labels, and a value.
+pub(super) struct Sample<'a> {
+    pub(super) suffix: &'static str,
+    pub(super) labels: Vec<(&'static str, &'a str)>,
+    pub(super) value: f64,
+}
+
+pub(super) fn sample<'a>(
+    labels: impl IntoIterator<Item = (&'static str, &'a str)>,
+    value: f64,
+) -> Sample<'a> {
+    Sample { suffix: "", labels: labels.into_iter().collect(), value }
+}
+
+impl Exposition {
+    /// Writes a metric, unless it has no samples.
+    pub(super) fn metric<'a>(
+        &mut self,
+        Metric(name, kind, help): Metric,
+        samples: impl IntoIterator<Item = Sample<'a>>,
+    ) {
+        let mut samples = samples.into_iter().peekable();
+        if samples.peek().is_some() {
+            self.0.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+        }
+        for Sample { suffix, labels, value } in samples {
+            let labels: Vec<String> = labels
+                .iter()
+                .map(|(label, text)| format!("{label}=\"{}\"", escaped(text)))
+                .collect();
+            let labels = match labels.as_slice() {
+                [] => String::new(),
+                labels => format!("{{{}}}", labels.join(",")),
+            };
+            self.0.push_str(&format!("{name}{suffix}{labels} {value}\n"));
+        }
+    }
+
+    pub(super) fn gauge<'a>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = Sample<'a>>,
+    ) {
+        self.metric(Metric(name, "gauge", help), samples);
+    }
+
+    pub(super) fn counter<'a>(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        samples: impl IntoIterator<Item = Sample<'a>>,
+    ) {
+        self.metric(Metric(name, "counter", help), samples);
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -5,40 +5,42 @@ use std::time::Duration;
 
 use scheduler::{PoolSnapshot, TaskSnapshot};
 
-use super::page::{Metric, Page, Sample, sample};
+use super::{Exposition, Metric, OfPool, Sample, sample};
 use crate::app::App;
-use crate::log::{Sum, Tally};
+use crate::log::{OutcomeKind, Sum, Tally};
 use crate::times::now;
 
 /// The time that Spring's maximum covers.
 const MAX_WINDOW: Duration = Duration::from_secs(120);
-/// The outcomes, in the order of a tally: our name, and Spring's.
-const OUTCOMES: [(&str, &str); 5] = [
-    ("success", "SUCCESS"),
-    ("error", "ERROR"),
-    ("panic", "ERROR"),
-    ("timeout", "ERROR"),
-    ("cancelled", "UNKNOWN"),
-];
-
-/// A figure of a pool.
-type OfPool = fn(&PoolSnapshot) -> f64;
-
 /// Spring's figures of one method. Several tasks may have the same function.
 #[derive(Clone, Copy, Default)]
 struct InSpring {
-    sums: [Sum; 5],
-    longest: [Duration; 5],
+    sums: [Sum; OutcomeKind::ALL.len()],
+    longest: [Duration; OutcomeKind::ALL.len()],
     active: Sum,
 }
 
 /// The metrics that Spring's dashboards know.
-pub(super) fn add(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
+pub(super) fn add(
+    page: &mut Exposition,
+    app: &App,
+    tasks: &[TaskSnapshot],
+    snapshots: &[PoolSnapshot],
+) {
     runs(page, app, tasks);
-    pools(page, &app.tasks.pools());
+    pools(page, snapshots);
 }
 
-fn runs(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
+/// Spring's word for an outcome, and the exception that it has.
+fn in_spring(ended: OutcomeKind) -> (&'static str, &'static str) {
+    match ended {
+        OutcomeKind::Success => ("SUCCESS", "none"),
+        OutcomeKind::Cancelled => ("UNKNOWN", "none"),
+        OutcomeKind::Error | OutcomeKind::Panic | OutcomeKind::Timeout => ("ERROR", ended.name()),
+    }
+}
+
+fn runs(page: &mut Exposition, app: &App, tasks: &[TaskSnapshot]) {
     let functions = functions(app, tasks);
     let mut runs = Vec::new();
     let mut longest = Vec::new();
@@ -53,14 +55,15 @@ fn runs(page: &mut Page, app: &App, tasks: &[TaskSnapshot]) {
                 ("outcome", outcome),
             ]
         };
-        for (index, (name, outcome)) in OUTCOMES.into_iter().enumerate() {
-            let sum = spring.sums[index];
+        for ended in OutcomeKind::ALL {
+            let sum = spring.sums[ended as usize];
             if sum.count == 0 {
                 continue;
             }
-            let labels = labels(if outcome == "ERROR" { name } else { "none" }, outcome);
+            let (outcome, exception) = in_spring(ended);
+            let labels = labels(exception, outcome);
             runs.extend(count_and_sum(labels, sum));
-            longest.push(sample(labels, spring.longest[index].as_secs_f64()));
+            longest.push(sample(labels, spring.longest[ended as usize].as_secs_f64()));
         }
         let [function, namespace, _, exception, outcome] = labels("none", "UNKNOWN");
         active.extend(count_and_sum([function, namespace, exception, outcome], spring.active));
@@ -105,7 +108,7 @@ fn functions(app: &App, tasks: &[TaskSnapshot]) -> BTreeMap<(String, String), In
         let log = app.recorder.with(task.name(), |log| {
             let since = now() - MAX_WINDOW;
             let recent = log.runs.iter().rev().take_while(|run| run.ended_at() >= since);
-            let mut longest = [Duration::ZERO; 5];
+            let mut longest = [Duration::ZERO; OutcomeKind::ALL.len()];
             for run in recent {
                 let longest = &mut longest[run.outcome as usize];
                 *longest = run.took().max(*longest);
@@ -124,7 +127,7 @@ fn functions(app: &App, tasks: &[TaskSnapshot]) -> BTreeMap<(String, String), In
 }
 
 impl InSpring {
-    fn add(&mut self, tally: &Tally, longest: [Duration; 5]) {
+    fn add(&mut self, tally: &Tally, longest: [Duration; OutcomeKind::ALL.len()]) {
         for (index, sum) in tally.by_outcome.iter().enumerate() {
             self.sums[index].count += sum.count;
             self.sums[index].seconds += sum.seconds;
@@ -143,7 +146,7 @@ fn function_of(task: &TaskSnapshot) -> (String, String) {
 }
 
 /// Spring calls our default pool `taskScheduler`.
-fn pools(page: &mut Page, pools: &[PoolSnapshot]) {
+fn pools(page: &mut Exposition, pools: &[PoolSnapshot]) {
     let (size, threads): (OfPool, OfPool) =
         (|pool| pool.core_size as f64, |pool| pool.threads as f64);
     let (active, queued): (OfPool, OfPool) = (|pool| pool.active as f64, |pool| pool.queued as f64);

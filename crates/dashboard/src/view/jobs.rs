@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 
 use scheduler::store::{
-    JobPause, JobState, PauseScope, QueueDepth, SessionId, SessionInfo, StoredJob, StoredPayload,
+    JobAttempt as StoredAttempt, JobPause, JobState, PauseScope, QueueDepth, SessionId,
+    SessionInfo, StoredJob, StoredPayload,
 };
-use scheduler_api::{Depth, Job, Node, NodeJob, Payload, Queue, QueueTask};
+use scheduler_api::{Depth, Job, JobAttempt, Node, NodeJob, Payload, Queue, QueueTask};
 use serde_json::Value;
 
-use super::durable::pause_in;
+use super::task::pause_in;
 use crate::access::Visitor;
 use crate::app::App;
-use crate::by_name::by_name;
+use crate::problem::Problem;
 use crate::times::{instant, millis};
+use crate::view::by_name;
 
 /// The most of an error that the list shows.
 const MESSAGE_CHARS_MAX: usize = 300;
@@ -20,25 +22,42 @@ const MESSAGE_CHARS_MAX: usize = 300;
 const PAYLOAD_CHARS_MAX: usize = 64 * 1_024;
 
 /// A job of the list.
-pub(crate) fn job(app: &App, job: StoredJob) -> Job {
-    let row = row(app, job);
+pub(crate) fn job(app: &App, mut job: StoredJob) -> Result<Job, Problem> {
+    // The program redacts no text that is not shown.
+    job.attempts.clear();
+    let row = row(app, job)?;
     let error = row.error.map(|error| error.chars().take(MESSAGE_CHARS_MAX).collect());
-    Job { error, attempts: None, ..row }
+    Ok(Job { error, attempts: None, ..row })
 }
 
 /// A job by itself, as this visitor may see it.
-pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: StoredJob) -> Job {
+pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: StoredJob) -> Result<Job, Problem> {
     let payload = payload(app, visitor, &job);
-    Job { payload, ..row(app, job) }
+    Ok(Job { payload, ..row(app, job)? })
 }
 
 /// A job without its payload, which is not for all.
-fn row(app: &App, mut job: StoredJob) -> Job {
+fn row(app: &App, mut job: StoredJob) -> Result<Job, Problem> {
     job.payload = StoredPayload::default();
     let errors = job.attempts.iter_mut().map(|past| &mut past.error).chain(&mut job.error);
     errors.for_each(|error| *error = app.options.redacted(error));
-    let Job { schedule, tick, missed, .. } = by_name(&job.origin);
-    Job { schedule, tick, missed, payload: None, ..by_name(&job) }
+    let attempts = job.attempts.iter().map(attempt).collect::<Result<_, _>>()?;
+    let origin = job.origin.as_ref();
+    Ok(Job {
+        schedule: origin.map(|origin| origin.schedule.clone()),
+        tick: origin.and_then(|origin| origin.tick).map(instant),
+        missed: origin.map(|origin| origin.missed),
+        payload: None,
+        attempts: Some(attempts),
+        ..by_name(&job)?
+    })
+}
+
+fn attempt(past: &StoredAttempt) -> Result<JobAttempt, Problem> {
+    let node = Some(past.node.clone()).filter(|node| !node.is_empty());
+    // The clock of the store may have been set back between the two.
+    let took_ms = millis(past.ended_at.since(past.started_at));
+    Ok(JobAttempt { took_ms, node, ..by_name(past)? })
 }
 
 /// The argument as far as the visitor may see it, as JSON if it is that; `None` if the job has none.
@@ -96,7 +115,11 @@ fn hide(value: &mut Value, names: &[String]) {
 }
 
 /// The queues, each with its tasks.
-pub(crate) fn queues(app: &App, depths: &[QueueDepth], pauses: &[JobPause]) -> Vec<Queue> {
+pub(crate) fn queues(
+    app: &App,
+    depths: &[QueueDepth],
+    pauses: &[JobPause],
+) -> Result<Vec<Queue>, Problem> {
     let mut queues = BTreeMap::<&str, Queue>::new();
     let mut tasks = BTreeMap::new();
     for paused in pauses {
@@ -113,12 +136,12 @@ pub(crate) fn queues(app: &App, depths: &[QueueDepth], pauses: &[JobPause]) -> V
         let queue = queues
             .entry(&depth.queue)
             .or_insert_with(|| Queue { queue: depth.queue.to_string(), ..Queue::default() });
-        let of_task = Depth { oldest_ms: depth.oldest.map(millis), ..by_name(depth) };
+        let of_task = Depth { oldest_ms: depth.oldest.map(millis), ..by_name(depth)? };
         add(&mut queue.depth, &of_task);
         let pause = tasks.get(&*depth.task).cloned().flatten();
         queue.tasks.push(QueueTask { task: depth.task.to_string(), depth: of_task, pause });
     }
-    queues.into_values().collect()
+    Ok(queues.into_values().collect())
 }
 
 fn add(sum: &mut Depth, depth: &Depth) {
@@ -131,7 +154,10 @@ fn add(sum: &mut Depth, depth: &Depth) {
 }
 
 /// The processes, each with the jobs that it runs; and the jobs whose process is gone.
-pub(crate) fn nodes(sessions: &[SessionInfo], running: &[StoredJob]) -> (Vec<Node>, Vec<NodeJob>) {
+pub(crate) fn nodes(
+    sessions: &[SessionInfo],
+    running: &[StoredJob],
+) -> Result<(Vec<Node>, Vec<NodeJob>), Problem> {
     let mut held = BTreeMap::<Option<SessionId>, Vec<NodeJob>>::new();
     for job in running {
         held.entry(job.session).or_default().push(NodeJob {
@@ -141,13 +167,12 @@ pub(crate) fn nodes(sessions: &[SessionInfo], running: &[StoredJob]) -> (Vec<Nod
             started_at: job.started_at.map(instant),
         });
     }
-    let node = |session: &SessionInfo| Node {
-        session: session.id.to_string(),
-        jobs: held.remove(&Some(session.id)).unwrap_or_default(),
-        ..by_name(session)
+    let node = |session: &SessionInfo| {
+        let jobs = held.remove(&Some(session.id)).unwrap_or_default();
+        Ok(Node { session: session.id.to_string(), jobs, ..by_name(session)? })
     };
-    let nodes = sessions.iter().map(node).collect();
-    (nodes, held.into_values().flatten().collect())
+    let nodes = sessions.iter().map(node).collect::<Result<_, Problem>>()?;
+    Ok((nodes, held.into_values().flatten().collect()))
 }
 
 /// The word of a state, as stores have it.

@@ -1,13 +1,18 @@
-//! A task: as a row of the list, and by itself.
+//! A task as a row, by itself, and in the store.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::{RunRecord, TaskControl, TaskSnapshot, Zone};
-use scheduler_api::{Counters, Durations, LastRun, Pause, Preview, Recent, Skipped, Task};
+use scheduler::store::{Next, StoredPause, StoredSchedule};
+use scheduler::{Attribute, RuleKind, RunRecord, Schedule, TaskControl, TaskSnapshot, Zone};
+use scheduler_api::{
+    Counters, Durations, LastRun, Pause, Preview, Recent, Skipped, SkippedTicks, Task,
+};
+use scheduler_expr::CronExpression;
 
-use super::durable;
 use crate::app::App;
+use crate::store::{KnownSchedule, Store, is_paused};
 use crate::times::{instant, marked, millis, now};
 
 /// The number of runs that the sparkline shows.
@@ -38,7 +43,7 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
         counters: counters(task),
         function: facts.function.as_deref().map(str::to_owned),
         source: facts.location.map(|location| location.to_string()),
-        words: durable::words(facts.kind, expression.as_deref(), &facts.rule),
+        words: words(facts.kind, expression.as_deref(), &facts.rule),
         expression,
         period_ms: facts.period.map(millis),
         initial_delay_ms: task.initial_delay.map(millis),
@@ -55,7 +60,7 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
         last: task.last_runs.first().map(|run| last(app, run)),
         ..Task::default()
     };
-    durable::add(&mut row, app);
+    add(&mut row, app);
     row
 }
 
@@ -74,7 +79,7 @@ pub(crate) fn next(
     task: &TaskSnapshot,
     count: usize,
 ) -> (Vec<DateTime<Utc>>, Zone) {
-    let stored = durable::upcoming(app, control.name(), count);
+    let stored = upcoming(app, control.name(), count);
     let (mut times, zone) = stored.unwrap_or_else(|| (control.next_fire_times(count), None));
     if times.is_empty() {
         times.extend(task.next.into_iter().take(count));
@@ -92,7 +97,7 @@ pub(crate) fn preview(task: &str, preview: &scheduler::Preview, zone: Zone) -> P
         rule: preview.rule.to_string(),
         zone: zone.name().to_owned(),
         times: marked(&preview.fire_times, now(), zone),
-        words: durable::words(preview.kind, expression.as_deref(), &preview.rule),
+        words: words(preview.kind, expression.as_deref(), &preview.rule),
         expression,
     }
 }
@@ -164,4 +169,130 @@ fn durations(app: &App, task: &TaskSnapshot) -> Option<Durations> {
     let at = |part: usize| millis(took[(took.len() * part / 100).min(took.len() - 1)]);
     let (p50_ms, p95_ms) = (Some(at(50)), Some(at(95)));
     Some(Durations { runs: took.len() as u64, p50_ms, p95_ms, max_ms: Some(millis(longest)) })
+}
+
+/// Adds the state in the store to the row of a durable task.
+pub(super) fn add(row: &mut Task, app: &App) {
+    let Ok(store) = app.store() else { return };
+    let Ok(control) = app.tasks.get(&row.name) else { return };
+    if !control.is_durable() {
+        return;
+    }
+    row.is_durable = Some(true);
+    match store.known(&row.name) {
+        KnownSchedule::Stored(schedule) => {
+            add_rule(row, &control, &schedule);
+            add_schedule(row, store, &schedule);
+            add_pause(row, app, &schedule);
+        }
+        // A kind of job: its pause is in its snapshot.
+        KnownSchedule::Absent => {}
+        KnownSchedule::Unanswered(why) => row.store_failure = Some(why),
+    }
+}
+
+/// The next ticks of a durable task, and the zone of its rule if that is a cron expression; `None` if the store has no
+/// such schedule.
+pub(super) fn upcoming(
+    app: &App,
+    name: &str,
+    count: usize,
+) -> Option<(Vec<DateTime<Utc>>, Option<Zone>)> {
+    let store = app.store().ok()?;
+    match store.known(name) {
+        KnownSchedule::Stored(schedule) => {
+            let zone = texts(&schedule.rule().text).get("zone").and_then(|zone| zone.parse().ok());
+            Some((store.schedules().upcoming(&schedule, count), zone))
+        }
+        _ => None,
+    }
+}
+
+fn add_rule(row: &mut Task, control: &TaskControl, schedule: &StoredSchedule) {
+    let mut texts = texts(&schedule.rule().text);
+    if schedule.override_rule.is_some() {
+        (row.expression, row.initial_delay_ms) = (None, None);
+        row.period_ms = schedule.period().map(millis);
+        let preview = as_schedule(&texts).and_then(|schedule| control.preview(schedule, 0).ok());
+        match preview {
+            Some(preview) => {
+                row.kind = preview.kind.name().to_owned();
+                row.rule = preview.rule.to_string();
+            }
+            // A newer build has written it.
+            None => row.rule.clone_from(&schedule.rule().text),
+        }
+    }
+    if let Some(expression) = texts.remove("cron") {
+        row.expression = Some(expression);
+    }
+    if let Some(zone) = texts.remove("zone") {
+        row.zone = zone;
+    }
+    let kind = if row.expression.is_some() { RuleKind::Cron } else { RuleKind::None };
+    row.words = words(kind, row.expression.as_deref(), &row.rule);
+}
+
+/// A rule in words, without the cron expression: `09:00, Monday to Friday`.
+pub(super) fn words(kind: RuleKind, expression: Option<&str>, rule: &str) -> Option<String> {
+    match kind {
+        RuleKind::Cron => CronExpression::parse(expression?).ok().map(|cron| cron.describe()),
+        _ => Some(rule.to_owned()),
+    }
+}
+
+fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
+    let next = store.schedules().upcoming(schedule, 1).first().copied().map(instant);
+    let shown = if is_paused(schedule) { &mut row.would_run_at } else { &mut row.next };
+    *shown = next;
+    row.schedule = Some(scheduler_api::Schedule {
+        fired: schedule.fired,
+        is_overridden: schedule.override_rule.is_some(),
+        is_waiting: schedule.waiting.is_some(),
+        skipped: SkippedTicks {
+            overlap: schedule.skips.overlap,
+            missed: schedule.skips.missed,
+            paused: schedule.skips.paused,
+        },
+        last_tick: schedule.last_fired.map(instant),
+        has_ended: (schedule.next == Next::Never).then_some(true),
+    });
+}
+
+fn add_pause(row: &mut Task, app: &App, schedule: &StoredSchedule) {
+    if let Some(pause) = schedule.pause.as_ref().filter(|_| is_paused(schedule)) {
+        show_pause(row, app, pause);
+    }
+}
+
+fn show_pause(row: &mut Task, app: &App, pause: &StoredPause) {
+    row.is_paused = true;
+    if row.state == "waiting" {
+        "paused".clone_into(&mut row.state);
+    }
+    row.pause = Some(pause_in(app, pause));
+}
+
+/// A pause in the store, for people.
+pub(crate) fn pause_in(app: &App, pause: &StoredPause) -> Pause {
+    let reason = Some(&*pause.reason).filter(|reason| !reason.is_empty());
+    Pause {
+        by: Some(pause.by.clone()).filter(|by| !by.is_empty()),
+        reason: reason.map(|reason| app.options.redacted(reason)),
+        since: Some(instant(pause.since)),
+        until: pause.until.map(instant),
+    }
+}
+
+/// The attributes of a rule, as a store keeps them.
+fn texts(rule: &str) -> BTreeMap<String, String> {
+    serde_json::from_str(rule).unwrap_or_default()
+}
+
+/// A schedule of these attributes; `None` if one is not known, or a setting of this process would replace it.
+fn as_schedule(texts: &BTreeMap<String, String>) -> Option<Schedule> {
+    texts.iter().try_fold(Schedule::default(), |schedule, (name, text)| {
+        let attribute = Attribute::from_name(name)?;
+        (!text.contains("${")).then(|| schedule.set(attribute, text))
+    })
 }

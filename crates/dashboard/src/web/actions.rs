@@ -1,4 +1,4 @@
-//! Actions of visitors on tasks. Those on a durable task happen in the store, for all processes.
+//! Actions of visitors on tasks and queues, and rules they write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,17 +8,18 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
-use scheduler::{ControlError, JobsError, Pause, Schedule, Schedules, TaskControl};
-use scheduler_api::{Changed, PauseRequest, Preview, RuleRequest, Task};
+use scheduler::store::{JobPause, PauseScope, StoreTime};
+use scheduler::{ControlError, Jobs, JobsError, Pause, Schedule, Schedules, TaskControl, Zone};
+use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde::Deserialize;
 
-use super::api::{Accepted, Answer};
-use super::guard::Caller;
-use super::rule::Written;
 use crate::app::{App, What};
 use crate::problem::Problem;
+use crate::store::may_have_effect;
 use crate::times::now;
 use crate::view;
+use crate::web::api::{Accepted, Answer};
+use crate::web::guard::Caller;
 
 /// The number of next fire times in a preview.
 const PREVIEWED: usize = 5;
@@ -76,7 +77,7 @@ impl Act {
     }
 
     /// In the store. A pause is one of the schedule, or of the kind of job.
-    fn in_store(self, schedules: &Schedules, task: &TaskControl) -> Result<(), Refused> {
+    fn in_store(self, schedules: &Schedules, task: &TaskControl) -> Result<(), StoreRefusal> {
         let name = task.name();
         match self {
             Self::Run => schedules.run_now(name).map(drop)?,
@@ -90,7 +91,7 @@ impl Act {
 }
 
 /// A refusal of the store, or of a task that the store keeps.
-struct Refused {
+struct StoreRefusal {
     problem: Problem,
     /// True if the store did not answer, and may have done it.
     is_unavailable: bool,
@@ -98,14 +99,14 @@ struct Refused {
     is_failed: bool,
 }
 
-impl From<JobsError> for Refused {
+impl From<JobsError> for StoreRefusal {
     fn from(error: JobsError) -> Self {
         let (is_unavailable, is_failed) = (error.is_unavailable(), error.is_failed());
         Self { is_unavailable, is_failed, problem: error.into() }
     }
 }
 
-impl From<ControlError> for Refused {
+impl From<ControlError> for StoreRefusal {
     fn from(error: ControlError) -> Self {
         let (is_unavailable, is_failed) = (error.is_unavailable(), error.is_failed());
         Self { is_unavailable, is_failed, problem: error.into() }
@@ -164,7 +165,7 @@ pub(super) fn read<T: Default + for<'a> Deserialize<'a>>(body: &Bytes) -> Result
     serde_json::from_slice(body).map_err(error)
 }
 
-pub(super) fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
+fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
     let reason = request.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let until: Option<DateTime<Utc>> = match (&request.until, request.for_ms) {
         (Some(_), Some(_)) => {
@@ -182,6 +183,7 @@ pub(super) fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Probl
         }
         (None, None) => None,
     };
+    let until = until.map(|until| StoreTime::from(until).utc());
     if until.is_some_and(|until| until <= now()) {
         return Err(Problem::bad_request("the pause would be over: its end has passed"));
     }
@@ -313,4 +315,147 @@ fn change(task: &TaskControl, act: &Act, before: Option<&Task>) -> Option<String
 
 fn note(app: &App, by: &Caller, task: &str, act: &Act, note: Option<&str>) {
     app.note((&by.who(), by.from), What { action: act.name(), task, queue: None, job: None, note });
+}
+
+/// The greatest length of a text of a rule.
+const TEXT_BYTES_MAX: usize = 500;
+
+/// The shortest period of a rule by hand. A shorter one is a slip, and takes a whole thread.
+const PERIOD_MIN: Duration = Duration::from_millis(1);
+
+/// A rule that a visitor has written.
+#[derive(Clone, Debug)]
+struct Written(pub(super) RuleRequest);
+
+impl Written {
+    /// The schedule for a task, and what it would be with its next fire times. Without a zone it has the present one of the
+    /// task.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the rule, also for a durable task.
+    pub(super) fn of_task(
+        self,
+        app: &App,
+        task: &TaskControl,
+        count: usize,
+    ) -> Result<(Schedule, Preview), Problem> {
+        let (zone, schedule) = self.schedule(app, task)?;
+        let preview =
+            task.preview(schedule.clone(), count).map_err(|error| Problem::of_rule(&error))?;
+        Ok((schedule, view::preview(task.name(), &preview, zone)))
+    }
+
+    fn schedule(self, app: &App, task: &TaskControl) -> Result<(Zone, Schedule), Problem> {
+        let Self(rule) = self;
+        let texts = [
+            &rule.cron,
+            &rule.zone,
+            &rule.fixed_rate,
+            &rule.fixed_delay,
+            &rule.initial_delay,
+            &rule.at,
+        ];
+        for text in texts.into_iter().flatten() {
+            // A placeholder would show a visitor the settings of the program.
+            if text.contains("${") {
+                return Err(Problem::bad_request("placeholders such as `${key}` are for the code"));
+            }
+            if text.len() > TEXT_BYTES_MAX {
+                return Err(Problem::bad_request("the text is too long for a rule"));
+            }
+        }
+        for length in [&rule.fixed_rate, &rule.fixed_delay].into_iter().flatten() {
+            // One that is no length is refused with its place, where the rule is read.
+            if scheduler_expr::parse_period(length, None).is_ok_and(|length| length < PERIOD_MIN) {
+                return Err(Problem::bad_request(
+                    "a rule by hand runs at most once in a millisecond",
+                ));
+            }
+        }
+        let present = view::row(app, &task.snapshot()).zone;
+        let zone = present.parse().unwrap_or(Zone::UTC);
+        let mut schedule = match (rule.cron, rule.fixed_rate, rule.fixed_delay, rule.at) {
+            (Some(cron), None, None, None) => {
+                let zone = rule.zone.filter(|zone| !zone.is_empty());
+                Schedule::cron(cron).zone(zone.unwrap_or(present))
+            }
+            (None, Some(period), None, None) => Schedule::fixed_rate(period),
+            (None, None, Some(delay), None) => Schedule::fixed_delay(delay),
+            (None, None, None, Some(at)) => Schedule::at(at),
+            _ => {
+                let detail = "say one rule: `cron`, `fixedRate`, `fixedDelay` or `at`";
+                return Err(Problem::bad_request(detail));
+            }
+        };
+        if let Some(delay) = rule.initial_delay {
+            schedule = schedule.initial_delay(delay);
+        }
+        Ok((zone, schedule))
+    }
+}
+
+/// `POST /queues/{name}/pause`
+pub(super) async fn pause_queue(
+    State(app): State<Arc<App>>,
+    Path(queue): Path<String>,
+    Extension(by): Extension<Caller>,
+    body: Bytes,
+) -> Accepted<Queue> {
+    let pause = pause_of(&read(&body)?, by.who().name())?;
+    change_queue(&app, queue, by, Some(pause)).await
+}
+
+/// `POST /queues/{name}/resume`
+pub(super) async fn resume_queue(
+    State(app): State<Arc<App>>,
+    Path(queue): Path<String>,
+    Extension(by): Extension<Caller>,
+) -> Accepted<Queue> {
+    change_queue(&app, queue, by, None).await
+}
+
+/// Pauses a queue, or resumes it; answers with its row.
+async fn change_queue(
+    app: &Arc<App>,
+    queue: String,
+    by: Caller,
+    pause: Option<Pause>,
+) -> Accepted<Queue> {
+    let (noted, name) = (Arc::clone(app), queue.clone());
+    let ask = move |jobs: &Jobs| -> Result<_, JobsError> {
+        let was_paused = is_paused(&jobs.pauses()?, &name);
+        if pause.is_none() && !was_paused {
+            return Ok(None);
+        }
+        let done = match &pause {
+            Some(pause) => jobs.pause_queue(&name, pause),
+            None => jobs.resume_queue(&name),
+        };
+        // It is noted here, because the visitor may be gone before the answer.
+        if may_have_effect(&done) {
+            let action = if pause.is_some() { "pause" } else { "resume" };
+            let note = pause.as_ref().and_then(|pause| pause.reason.as_deref());
+            let what = What { action, task: "*", queue: Some(&name), job: None, note };
+            noted.note((&by.who(), by.from), what);
+        }
+        done?;
+        Ok(Some((jobs.depths()?, jobs.pauses()?)))
+    };
+    let answer = app.store()?.ask(ask).await?;
+    let Some((depths, pauses)) = answer else {
+        let detail = format!("queue `{queue}` is not paused");
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    };
+    let rows = view::queues(app, &depths, &pauses)?;
+    let row = rows.into_iter().find(|row| row.queue == queue);
+    let row = row.unwrap_or_else(|| Queue { queue, ..Queue::default() });
+    Ok((StatusCode::ACCEPTED, Json(row)))
+}
+
+fn is_paused(pauses: &[JobPause], queue: &str) -> bool {
+    pauses.iter().any(|paused| match &paused.scope {
+        PauseScope::Queue(name) => name == queue,
+        PauseScope::Task(_) => false,
+    })
 }

@@ -1,4 +1,4 @@
-//! The requests of `/api/v1` about tasks and the dashboard itself; the head of the crate documents them.
+//! Requests about tasks and the dashboard; the crate documents them.
 
 use std::sync::Arc;
 
@@ -15,13 +15,12 @@ use scheduler_api::{
 use super::guard::Caller;
 use crate::access::{Role, Visitor};
 use crate::app::App;
-use crate::audit;
-use crate::by_name::by_name;
 use crate::health;
-use crate::hub::WATCHERS_MAX;
 use crate::live;
+use crate::live::WATCHERS_MAX;
 use crate::problem::Problem;
 use crate::times::{instant, marked, now};
+use crate::view::by_name;
 use crate::view::{self, Page};
 
 const RUNS_MAX: usize = 1_000;
@@ -39,14 +38,14 @@ pub(super) type Accepted<T> = Result<(StatusCode, Json<T>), Problem>;
 pub(crate) async fn info(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-) -> Json<Info> {
+) -> Answer<Info> {
     let visitor = caller.visitor.as_ref();
     let role = visitor.map_or(Role::Viewer, Visitor::role);
     let (open, dropped) = app.hub.counts();
     let sections = if app.store().is_ok() { &SECTIONS[..] } else { &SECTIONS[..1] };
     let critical = health::critical(&app);
     let runs_per_task = if app.recorder.has_heard() { app.recorder.keeps() } else { 20 };
-    Json(Info {
+    Ok(Json(Info {
         application: app.options.title.to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         sections: sections.iter().copied().map(str::to_owned).collect(),
@@ -62,9 +61,9 @@ pub(crate) async fn info(
         history: History { runs_per_task: runs_per_task as u64, lost_events: app.recorder.lost() },
         counts: counts(&app.list()),
         down: critical.into_iter().filter(|task| !task.is_up).map(|task| task.name).collect(),
-        pools: app.tasks.pools().iter().map(by_name).collect(),
+        pools: app.tasks.pools().iter().map(by_name).collect::<Result<_, _>>()?,
         streams: Streams { open: open as u64, dropped },
-    })
+    }))
 }
 
 fn counts(tasks: &[TaskSnapshot]) -> Counts {
@@ -142,7 +141,7 @@ pub(crate) async fn actions(
     Query(query): Query<ActionsQuery>,
 ) -> Json<Actions> {
     let shows_from = caller.who().role() >= Role::Operator;
-    let shown = |action: &audit::Action| Action {
+    let shown = |action: &crate::app::Action| Action {
         at: instant(action.at),
         who: action.who.to_string(),
         action: action.action.to_owned(),

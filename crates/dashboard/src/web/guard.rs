@@ -18,8 +18,8 @@ use axum::response::{IntoResponse, Response};
 use tokio::time::{sleep, timeout};
 
 use crate::access::{Denied, Role, Visitor};
+use crate::access::{is_cross_origin, is_direct};
 use crate::app::{App, What};
-use crate::host::{is_cross_origin, is_direct};
 use crate::problem::Problem;
 
 /// The time that a handler, and the body that it waits for, may take.

@@ -1,4 +1,4 @@
-//! `/api/v1/jobs`, `/queues` and `/nodes`. A program without a store answers 404.
+//! `/api/v1/jobs`, `/queues` and `/nodes`, and changes of many jobs.
 
 use std::sync::Arc;
 
@@ -8,18 +8,17 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::store::{Fence, JobFilter, JobId, JobState, StoredJob};
 use scheduler::{Jobs, JobsError};
-use scheduler_api::{EditRequest, Job, Nodes, Queues};
+use scheduler_api::{ChangedJobs, EditRequest, Job, JobsRequest, Nodes, Queues};
 
-use super::api::{Accepted, Answer};
-use super::bulk::Act;
-use super::guard::Caller;
-use super::search::{Search, id};
 use crate::app::{App, What};
-use crate::by_name::by_name;
 use crate::problem::Problem;
 use crate::store::may_have_effect;
 use crate::times::{instant, now};
 use crate::view;
+use crate::view::by_name;
+use crate::web::api::{Accepted, Answer};
+use crate::web::guard::Caller;
+use crate::web::search::{Search, id};
 
 const JOBS_MAX: usize = 500;
 /// The number of running jobs that are looked at for the processes that have them.
@@ -35,7 +34,7 @@ pub(crate) async fn jobs(
     let (search, asking) = (Search::of(filter)?, Arc::clone(&app));
     let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
     let (jobs, after) = app.store()?.ask(ask).await?;
-    let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect();
+    let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect::<Result<_, _>>()?;
     let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
     Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after }))
 }
@@ -49,7 +48,7 @@ pub(crate) async fn job(
     let id = id(&text)?;
     let job = app.store()?.ask(move |jobs| jobs.get(id)).await?;
     let job = job.ok_or_else(|| none(id))?;
-    Ok(Json(view::job_detail(&app, &caller.who(), job)))
+    Ok(Json(view::job_detail(&app, &caller.who(), job)?))
 }
 
 fn none(id: JobId) -> Problem {
@@ -69,8 +68,8 @@ pub(crate) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
     let (depths, pauses, unknown) = app.store()?.ask(ask).await?;
     Ok(Json(Queues {
         now: instant(now()),
-        queues: view::queues(&app, &depths, &pauses),
-        unknown_tasks: unknown.iter().map(by_name).collect(),
+        queues: view::queues(&app, &depths, &pauses)?,
+        unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
     }))
 }
 
@@ -79,7 +78,7 @@ pub(crate) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
     let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
     let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
     let (sessions, running) = app.store()?.ask(ask).await?;
-    let (nodes, orphans) = view::nodes(&sessions, &running);
+    let (nodes, orphans) = view::nodes(&sessions, &running)?;
     let gone = app.seen.look(now(), &sessions, &app.recorder.taken_over());
     Ok(Json(Nodes { now: instant(now()), nodes, orphans, gone }))
 }
@@ -89,7 +88,7 @@ pub(super) async fn act(
     State(app): State<Arc<App>>,
     Path(text): Path<String>,
     Extension(caller): Extension<Caller>,
-    act: Act,
+    act: JobOperation,
 ) -> Accepted<Job> {
     let id = id(&text)?;
     let noted = Arc::clone(&app);
@@ -107,7 +106,7 @@ pub(super) async fn act(
         Ok(Some(now.map_or((job, true), |now| (now, false))))
     };
     let (job, is_deleted) = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
-    let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, job) };
+    let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, job)? };
     Ok((StatusCode::ACCEPTED, Json(row)))
 }
 
@@ -144,5 +143,160 @@ pub(super) async fn edit(
         jobs.get(id)
     };
     let job = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
-    Ok((StatusCode::ACCEPTED, Json(view::job(&app, job))))
+    Ok((StatusCode::ACCEPTED, Json(view::job(&app, job)?)))
+}
+
+/// The number of identities that a request may have.
+const IDS_MAX: usize = 300;
+
+/// A change of jobs.
+#[derive(Clone, Copy)]
+pub(super) struct JobOperation {
+    pub(super) name: &'static str,
+    pub(super) one: fn(&Jobs, JobId) -> Result<(), JobsError>,
+    all: fn(&Jobs, &JobFilter) -> Result<u64, JobsError>,
+    is_possible: fn(JobState) -> bool,
+}
+
+pub(super) const RETRY: JobOperation = JobOperation {
+    name: "retry",
+    one: Jobs::retry,
+    all: Jobs::retry_all,
+    is_possible: |state| state != JobState::Running,
+};
+pub(super) const CANCEL: JobOperation = JobOperation {
+    name: "cancel",
+    one: Jobs::cancel,
+    all: Jobs::cancel_all,
+    is_possible: |state| matches!(state, JobState::Ready | JobState::Running),
+};
+pub(super) const DELETE: JobOperation = JobOperation {
+    name: "delete",
+    one: Jobs::delete,
+    all: Jobs::delete_all,
+    is_possible: |state| state != JobState::Running,
+};
+
+/// `POST /jobs:retry` and the like
+pub(super) async fn many(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    body: Bytes,
+    act: JobOperation,
+) -> Answer<ChangedJobs> {
+    let wrong = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
+    let request: JobsRequest = serde_json::from_slice(&body).map_err(wrong)?;
+    let by = ManyJobs { app: Arc::clone(&app), caller, act };
+    match (request.ids, request.matching) {
+        (Some(ids), None) if ids.len() <= IDS_MAX => {
+            let ids = ids.iter().map(|text| id(text)).collect::<Result<Vec<JobId>, Problem>>()?;
+            let is_dry = request.dry_run;
+            let count = app.store()?.ask(move |jobs| by.chosen(jobs, &ids, is_dry)).await?;
+            Ok(Json(ChangedJobs { count, after: None }))
+        }
+        (Some(_), None) => {
+            Err(Problem::bad_request(format!("`ids` are more than {IDS_MAX}; say what `matching`")))
+        }
+        (None, Some(filter)) => {
+            if filter.limit.is_some() {
+                return Err(Problem::bad_request(
+                    "`limit` is for the list: all that match are changed",
+                ));
+            }
+            let search = Search::of(filter)?;
+            if search.filter.state.is_none() {
+                return Err(Problem::bad_request("`matching` needs a `state`"));
+            }
+            let is_dry = request.dry_run;
+            let done = app.store()?.ask(move |jobs| by.matching(jobs, &search, is_dry)).await?;
+            let after = done.after.map(|id| id.to_string());
+            Ok(Json(ChangedJobs { count: done.count, after }))
+        }
+        _ => Err(Problem::bad_request("say which jobs: `ids` or `matching`")),
+    }
+}
+
+/// To how many jobs something was done, and behind which job to go on, if there may be more.
+struct Done {
+    count: u64,
+    after: Option<JobId>,
+}
+
+/// An act and the visitor who asks for it.
+struct ManyJobs {
+    app: Arc<App>,
+    caller: Caller,
+    act: JobOperation,
+}
+
+impl ManyJobs {
+    fn chosen(&self, jobs: &Jobs, ids: &[JobId], is_dry: bool) -> Result<u64, JobsError> {
+        let mut count = 0;
+        for id in ids {
+            let Some(job) = jobs.get(*id)? else { continue };
+            if (self.act.is_possible)(job.state) && (is_dry || self.one(jobs, &job)?) {
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    fn matching(&self, jobs: &Jobs, search: &Search, is_dry: bool) -> Result<Done, JobsError> {
+        if search.error.is_none() && !is_dry {
+            let done = (self.act.all)(jobs, &search.filter);
+            if may_have_effect(&done) {
+                self.note_all(search, done.as_ref().ok().copied());
+            }
+            return Ok(Done { count: done?, after: None });
+        }
+        let (mut count, mut failure) = (0, None);
+        let each = |job: &StoredJob| {
+            if !(self.act.is_possible)(job.state) || failure.is_some() {
+                return;
+            }
+            let done = if is_dry { Ok(true) } else { self.command(jobs, job.id) };
+            match done {
+                Ok(is_done) => count += u64::from(is_done),
+                Err(error) => failure = Some(error),
+            }
+        };
+        let after = search.each(jobs, &self.app, each);
+        if !is_dry {
+            self.note_all(search, Some(count));
+        }
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(Done { count, after: after? }),
+        }
+    }
+
+    /// Does it to one job and notes it. Returns false if the job is gone, or in another state by now.
+    fn one(&self, jobs: &Jobs, job: &StoredJob) -> Result<bool, JobsError> {
+        let done = self.command(jobs, job.id);
+        if may_have_effect(&done) && !matches!(done, Ok(false)) {
+            self.note(&job.task, Some(job.id), None);
+        }
+        done
+    }
+
+    fn command(&self, jobs: &Jobs, id: JobId) -> Result<bool, JobsError> {
+        match (self.act.one)(jobs, id) {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_unavailable() || error.is_failed() => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// One action for all of them; without a count if the store did not answer.
+    fn note_all(&self, search: &Search, count: Option<u64>) {
+        let count =
+            count.map_or_else(|| "an unknown number of".to_owned(), |count| count.to_string());
+        let note = format!("{count} jobs: {}", search.in_words());
+        self.note(search.filter.task.as_deref().unwrap_or("*"), None, Some(&note));
+    }
+
+    fn note(&self, task: &str, job: Option<JobId>, note: Option<&str>) {
+        let what = What { action: self.act.name, task, queue: None, job, note };
+        self.app.note((&self.caller.who(), self.caller.from), what);
+    }
 }

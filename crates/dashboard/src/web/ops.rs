@@ -1,22 +1,24 @@
 //! Endpoints for other programs: the actuator, metrics, health.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{OriginalUri, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use scheduler::{Jobs, JobsError};
+use scheduler::{Jobs, JobsError, Outcome, RuleKind, TaskSnapshot, TaskState};
 use serde::Serialize;
 
-use super::guard::Caller;
 use crate::app::App;
-use crate::by_name::by_name;
 use crate::health::{Status, StoreDetails};
-use crate::prometheus::InStore;
-use crate::times::now;
-use crate::{actuator, health, prometheus};
+use crate::problem::Problem;
+use crate::prometheus::StoreAnswer;
+use crate::times::{instant, now};
+use crate::view::by_name;
+use crate::web::guard::Caller;
+use crate::{health, prometheus};
 
 /// `GET /actuator`
 pub(crate) async fn index(uri: OriginalUri, headers: HeaderMap) -> Response {
@@ -26,7 +28,7 @@ pub(crate) async fn index(uri: OriginalUri, headers: HeaderMap) -> Response {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let prefix = forwarded_prefix(&headers);
     let base = format!("{scheme}://{host}{prefix}{}", uri.path().trim_end_matches('/'));
-    in_actuator(&headers, &actuator::index(&base))
+    in_actuator(&headers, &links(&base))
 }
 
 /// The path below which a proxy serves this one, if it says one.
@@ -40,7 +42,7 @@ fn forwarded_prefix(headers: &HeaderMap) -> &str {
 
 /// `GET /actuator/scheduledtasks`
 pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    in_actuator(&headers, &actuator::scheduled_tasks(&app))
+    in_actuator(&headers, &tasks_by_kind(&app))
 }
 
 /// `GET /metrics`, `GET /actuator/prometheus`
@@ -51,11 +53,11 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
             let look = |jobs: &Jobs| -> Result<_, JobsError> {
                 let (depths, pauses) = (jobs.depths()?, jobs.pauses()?);
                 let unknown = jobs.unknown_tasks(&depths)?;
-                Ok((InStore { depths, pauses, unknown }, Some(jobs.sessions()?)))
+                Ok((StoreAnswer { depths, pauses, unknown }, Some(jobs.sessions()?)))
             };
             // A store that answers with an error is up.
             let ask = move |jobs: &Jobs| match look(jobs) {
-                Err(error) if error.is_failed() => Ok((InStore::default(), None)),
+                Err(error) if error.is_failed() => Ok((StoreAnswer::default(), None)),
                 found => found,
             };
             store.ask_briefly(ask).await
@@ -81,7 +83,7 @@ pub(crate) async fn readyz(
     Extension(caller): Extension<Caller>,
     uri: OriginalUri,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response, Problem> {
     let has_details = caller.visitor.is_some() || caller.is_local;
     let is_store_up = match app.store() {
         Ok(store) => Some(store.ask_briefly(|jobs| Ok(jobs.is_up())).await.unwrap_or_default()),
@@ -92,7 +94,7 @@ pub(crate) async fn readyz(
         Ok(store) if has_details && is_store_up == Some(true) => {
             let ask = |jobs: &Jobs| Ok((jobs.unknown_tasks(&jobs.depths()?)?, jobs.pauses()?));
             let (unknown, pauses) = store.ask_briefly(ask).await.unwrap_or_default();
-            StoreDetails::new(unknown.iter().map(by_name).collect(), pauses)
+            StoreDetails::new(unknown.iter().map(by_name).collect::<Result<_, _>>()?, pauses)
         }
         _ => StoreDetails::default(),
     };
@@ -105,10 +107,188 @@ pub(crate) async fn readyz(
     } else {
         Json(report).into_response()
     };
-    (status, response).into_response()
+    Ok((status, response).into_response())
 }
 
 fn in_actuator(headers: &HeaderMap, body: &impl Serialize) -> Response {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    ([(CONTENT_TYPE, actuator::content_type(accept))], Json(body)).into_response()
+    ([(CONTENT_TYPE, content_type(accept))], Json(body)).into_response()
+}
+
+pub(crate) const CONTENT_TYPE_V3: &str = "application/vnd.spring-boot.actuator.v3+json";
+const CONTENT_TYPE_V2: &str = "application/vnd.spring-boot.actuator.v2+json";
+
+/// The content type for what a client accepts.
+pub(crate) fn content_type(accept: &str) -> &'static str {
+    if accept.contains(CONTENT_TYPE_V3) || accept.contains("*/*") || accept.is_empty() {
+        CONTENT_TYPE_V3
+    } else if accept.contains(CONTENT_TYPE_V2) {
+        CONTENT_TYPE_V2
+    } else if accept.contains("application/json") {
+        "application/json"
+    } else {
+        CONTENT_TYPE_V3
+    }
+}
+
+/// The index.
+#[derive(Serialize)]
+struct Index {
+    #[serde(rename = "_links")]
+    links: Links,
+}
+
+#[derive(Serialize)]
+struct Links {
+    #[serde(rename = "self")]
+    index: Link,
+    health: Link,
+    prometheus: Link,
+    scheduledtasks: Link,
+}
+
+#[derive(Serialize)]
+struct Link {
+    href: String,
+    templated: bool,
+}
+
+/// The index of the actuator at this address.
+fn links(base: &str) -> Index {
+    let link = |path: &str| Link { href: format!("{base}{path}"), templated: false };
+    Index {
+        links: Links {
+            index: link(""),
+            health: link("/health"),
+            prometheus: link("/prometheus"),
+            scheduledtasks: link("/scheduledtasks"),
+        },
+    }
+}
+
+/// All tasks, by kind.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ScheduledTasks {
+    cron: Vec<ActuatorTask>,
+    custom: Vec<ActuatorTask>,
+    fixed_delay: Vec<ActuatorTask>,
+    fixed_rate: Vec<ActuatorTask>,
+}
+
+/// A task with the fields of its kind.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ActuatorTask {
+    #[serde(flatten)]
+    rule: ActuatorRule,
+    runnable: Runnable,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_execution: Option<NextExecution>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_execution: Option<LastExecution>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ActuatorRule {
+    Cron {
+        expression: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    Periodic {
+        initial_delay: u64,
+        interval: u64,
+    },
+    Custom {
+        trigger: String,
+    },
+}
+
+#[derive(Serialize)]
+struct Runnable {
+    target: String,
+}
+
+#[derive(Serialize)]
+struct NextExecution {
+    time: String,
+}
+
+#[derive(Serialize)]
+struct LastExecution {
+    status: &'static str,
+    time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exception: Option<Exception>,
+}
+
+#[derive(Serialize)]
+struct Exception {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+/// All tasks that have a rule and are not disabled.
+fn tasks_by_kind(app: &App) -> ScheduledTasks {
+    let mut tasks = ScheduledTasks::default();
+    for task in app.list().iter().filter(|task| task.state != TaskState::Disabled) {
+        let list = match task.facts.kind {
+            RuleKind::None => continue,
+            RuleKind::Cron => &mut tasks.cron,
+            RuleKind::FixedDelay => &mut tasks.fixed_delay,
+            RuleKind::FixedRate => &mut tasks.fixed_rate,
+            _ => &mut tasks.custom,
+        };
+        let target = task.facts.function.as_deref().unwrap_or(task.name());
+        list.push(ActuatorTask {
+            rule: rule(task),
+            runnable: Runnable { target: target.replace("::", ".") },
+            next_execution: task.next.map(|next| NextExecution { time: instant(next) }),
+            last_execution: last_execution(app, task),
+        });
+    }
+    tasks
+}
+
+fn rule(task: &TaskSnapshot) -> ActuatorRule {
+    let millis = |length: Option<Duration>| {
+        u64::try_from(length.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+    };
+    match task.facts.kind {
+        RuleKind::Cron => ActuatorRule::Cron {
+            expression: task.expression.as_deref().unwrap_or(&task.facts.rule).to_owned(),
+        },
+        RuleKind::FixedDelay | RuleKind::FixedRate => ActuatorRule::Periodic {
+            initial_delay: millis(task.initial_delay),
+            interval: millis(task.facts.period),
+        },
+        _ => ActuatorRule::Custom { trigger: task.facts.rule.to_string() },
+    }
+}
+
+fn last_execution(app: &App, task: &TaskSnapshot) -> Option<LastExecution> {
+    if let Some(since) = task.running_since {
+        let (status, time) = ("STARTED", instant(since));
+        return Some(LastExecution { status, time, exception: None });
+    }
+    let run = task.last_runs.first()?;
+    let status = status(&run.outcome);
+    let exception = match run.outcome.failure() {
+        Some(failure) => {
+            let message = Some(failure.message()).filter(|message| !message.is_empty());
+            let message = message.map(|message| app.options.redacted(message));
+            Some(Exception { kind: failure.kind().to_owned(), message })
+        }
+        None => (status == "ERROR")
+            .then(|| Exception { kind: run.outcome.name().to_owned(), message: None }),
+    };
+    Some(LastExecution { status, time: instant(run.started_at), exception })
+}
+
+/// Spring has two outcomes: a cancelled run is an error.
+fn status(outcome: &Outcome) -> &'static str {
+    if outcome.is_success() { "SUCCESS" } else { "ERROR" }
 }

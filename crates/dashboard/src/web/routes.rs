@@ -1,36 +1,38 @@
-//! All routes of the API, each with its handler and its description.
+//! All routes of the API, and their OpenAPI description.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::routing::{MethodRouter, get, post};
 use scheduler_api::{
-    Actions, ActionsQuery, Changed, ChangedJobs, Described, EditRequest, Info, Job, JobErrors,
-    JobFilter, Jobs, JobsRequest, NextQuery, NextTimes, Nodes, PauseRequest, Preview, Queue,
-    Queues, RuleRequest, Runs, RunsQuery, Task, Tasks, Throughput, Timeline, Type,
+    Actions, ActionsQuery, Changed, ChangedJobs, Described, Description, EditRequest, Field, Info,
+    Job, JobErrors, JobFilter, Jobs, JobsRequest, NextQuery, NextTimes, Nodes, PauseRequest,
+    Preview, ProblemDetails, Queue, Queues, RuleRequest, Runs, RunsQuery, Task, Tasks, Throughput,
+    Timeline, Type,
 };
+use serde_json::{Map, Value, json};
 
-use super::actions::Act;
-use super::{actions, api, bulk, jobs, ops, queues, search};
-use crate::actuator;
 use crate::app::App;
+use crate::web::actions::Act;
+use crate::web::{actions, api, jobs, ops, search};
 
 /// A route.
 pub(super) struct Route {
     pub(super) path: &'static str,
     pub(super) handler: MethodRouter<Arc<App>>,
     /// True for a POST, which changes something, and is for operators.
-    pub(super) is_change: bool,
+    is_change: bool,
     pub(super) summary: &'static str,
     pub(super) query: Option<Type>,
     pub(super) body: Option<Type>,
-    pub(super) answer: Answer,
+    pub(super) answer: AnswerKind,
     /// The status of success.
     pub(super) status: u16,
 }
 
 /// The body of an answer.
 #[derive(Clone, Copy)]
-pub(super) enum Answer {
+pub(super) enum AnswerKind {
     Json(Type),
     /// JSON of this kind, whose form another project describes.
     Foreign(&'static str),
@@ -39,7 +41,7 @@ pub(super) enum Answer {
 
 impl Route {
     fn read(path: &'static str, handler: MethodRouter<Arc<App>>, summary: &'static str) -> Self {
-        let answer = Answer::Foreign("application/json");
+        let answer = AnswerKind::Foreign("application/json");
         Self {
             path,
             handler,
@@ -65,15 +67,15 @@ impl Route {
     }
 
     fn answer<A: Described>(self) -> Self {
-        Self { answer: Answer::Json(A::TYPE), ..self }
+        Self { answer: AnswerKind::Json(A::TYPE), ..self }
     }
 
     fn actuator(self) -> Self {
-        Self { answer: Answer::Foreign(actuator::CONTENT_TYPE_V3), ..self }
+        Self { answer: AnswerKind::Foreign(ops::CONTENT_TYPE_V3), ..self }
     }
 
     fn text(self, kind: &'static str) -> Self {
-        Self { answer: Answer::Text(kind), ..self }
+        Self { answer: AnswerKind::Text(kind), ..self }
     }
 
     fn accepted(self) -> Self {
@@ -149,12 +151,12 @@ fn of_changes() -> Vec<Route> {
 
 fn of_jobs() -> Vec<Route> {
     let read = Route::read;
-    let one = |path, act: bulk::Act, summary| {
+    let one = |path, act: jobs::JobOperation, summary| {
         let handler = post(move |app, id, by| jobs::act(app, id, by, act));
         Route::change(path, handler, summary).answer::<Job>().accepted()
     };
-    let many = |path, act: bulk::Act, summary| {
-        let handler = post(move |app, by, body| bulk::many(app, by, body, act));
+    let many = |path, act: jobs::JobOperation, summary| {
+        let handler = post(move |app, by, body| jobs::many(app, by, body, act));
         Route::change(path, handler, summary).body::<JobsRequest>().answer::<ChangedJobs>()
     };
     vec![
@@ -164,24 +166,24 @@ fn of_jobs() -> Vec<Route> {
         read("/api/v1/jobs:errors", get(search::errors), "Jobs that match, counted by error")
             .query::<JobFilter>()
             .answer::<JobErrors>(),
-        many("/api/v1/jobs:retry", bulk::RETRY, "Makes jobs due at once"),
-        many("/api/v1/jobs:cancel", bulk::CANCEL, "Cancels jobs, or asks them to stop"),
-        many("/api/v1/jobs:delete", bulk::DELETE, "Deletes jobs that are not running"),
+        many("/api/v1/jobs:retry", jobs::RETRY, "Makes jobs due at once"),
+        many("/api/v1/jobs:cancel", jobs::CANCEL, "Cancels jobs, or asks them to stop"),
+        many("/api/v1/jobs:delete", jobs::DELETE, "Deletes jobs that are not running"),
         read("/api/v1/jobs/{id}", get(jobs::job), "A job, with its payload").answer::<Job>(),
-        one("/api/v1/jobs/{id}/retry", bulk::RETRY, "Makes a job due at once"),
-        one("/api/v1/jobs/{id}/cancel", bulk::CANCEL, "Cancels a job, or asks it to stop"),
-        one("/api/v1/jobs/{id}/delete", bulk::DELETE, "Deletes a job that is not running"),
+        one("/api/v1/jobs/{id}/retry", jobs::RETRY, "Makes a job due at once"),
+        one("/api/v1/jobs/{id}/cancel", jobs::CANCEL, "Cancels a job, or asks it to stop"),
+        one("/api/v1/jobs/{id}/delete", jobs::DELETE, "Deletes a job that is not running"),
         Route::change("/api/v1/jobs/{id}/edit", post(jobs::edit), "Gives a job another payload")
             .body::<EditRequest>()
             .answer::<Job>()
             .accepted(),
         read("/api/v1/queues", get(jobs::queues), "Numbers of jobs in each queue")
             .answer::<Queues>(),
-        Route::change("/api/v1/queues/{name}/pause", post(queues::pause), "Pauses a queue")
+        Route::change("/api/v1/queues/{name}/pause", post(actions::pause_queue), "Pauses a queue")
             .body::<PauseRequest>()
             .answer::<Queue>()
             .accepted(),
-        Route::change("/api/v1/queues/{name}/resume", post(queues::resume), "Lets it go on")
+        Route::change("/api/v1/queues/{name}/resume", post(actions::resume_queue), "Lets it go on")
             .answer::<Queue>()
             .accepted(),
         read("/api/v1/nodes", get(jobs::nodes), "The processes that use the store")
@@ -210,4 +212,147 @@ fn of_programs() -> Vec<Route> {
             "503 while a critical task is overdue, the store is away, or the scheduler stops",
         ),
     ]
+}
+
+/// The schemas that are named by others, by their names.
+type Schemas = BTreeMap<&'static str, Value>;
+
+/// `GET /openapi.json`
+pub(super) fn document(routes: &[Route]) -> String {
+    let (mut paths, mut schemas) = (Map::new(), Schemas::new());
+    for route in routes {
+        let verb = if route.is_change { "post" } else { "get" };
+        let operation = operation(route, verb, &mut schemas);
+        paths.insert(route.path.to_owned(), json!({ verb: operation }));
+    }
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "scheduler-dashboard",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The tasks and jobs of a program. Instants are RFC 3339 in UTC; \
+                tasks and `info` name the zone in which people read them. Lengths are \
+                milliseconds. Later versions may add fields to answers.",
+        },
+        // Relative to this document, whatever a proxy puts before it.
+        "servers": [{ "url": "." }],
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
+    });
+    document.to_string()
+}
+
+fn operation(route: &Route, verb: &str, schemas: &mut Schemas) -> Value {
+    let (kind, schema) = match route.answer {
+        AnswerKind::Json(of) => ("application/json", schema(of, schemas)),
+        AnswerKind::Foreign(kind) => (kind, json!({})),
+        AnswerKind::Text(kind) => (kind, json!({ "type": "string" })),
+    };
+    let problem = self::schema(ProblemDetails::TYPE, schemas);
+    let role = if route.is_change { "Of operators." } else { "Of viewers and operators." };
+    let mut operation = json!({
+        "operationId": operation_id(route.path, verb),
+        "summary": route.summary,
+        "description": role,
+        "parameters": parameters(route),
+        "responses": {
+            route.status.to_string(): { "description": "Success", "content": { kind: { "schema": schema } } },
+            "default": {
+                "description": "A refusal, whose `detail` says what to change",
+                "content": { "application/problem+json": { "schema": problem } },
+            },
+        },
+    });
+    if route.is_change {
+        let schema = match route.body {
+            Some(of) => self::schema(of, schemas),
+            None => json!({ "type": "object" }),
+        };
+        let content = json!({ "application/json": { "schema": schema } });
+        operation["requestBody"] = json!({ "content": content });
+    }
+    operation
+}
+
+/// The name of an operation for generated clients: `post_tasks_name_pause`.
+fn operation_id(path: &str, verb: &str) -> String {
+    let path = path.trim_start_matches("/api/v1");
+    let words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words = words.filter(|word| !word.is_empty());
+    words.fold(verb.to_owned(), |id, word| format!("{id}_{word}"))
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let parts = route.path.split(['{', '}']).skip(1).step_by(2);
+    let in_path = parts.map(|name| {
+        json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
+    });
+    let fields = match route.query {
+        Some(Type::Struct(query)) => query.fields,
+        _ => &[],
+    };
+    let in_query = fields.iter().map(|field| {
+        let mut parameter = json!({ "name": field.json_name(), "in": "query" });
+        parameter["schema"] = schema(field.of, &mut Schemas::new());
+        note(&mut parameter, field.text);
+        parameter
+    });
+    in_path.chain(in_query).collect()
+}
+
+/// The schema of a type. That of a struct is kept with the others, and named.
+fn schema(of: Type, schemas: &mut Schemas) -> Value {
+    match of {
+        Type::Text => json!({ "type": "string" }),
+        Type::Count => json!({ "type": "integer", "minimum": 0 }),
+        Type::Number => json!({ "type": "number" }),
+        Type::Flag => json!({ "type": "boolean" }),
+        Type::List(of) => json!({ "type": "array", "items": schema(*of, schemas) }),
+        Type::Struct(of) => {
+            if !schemas.contains_key(of.name) {
+                let schema = object(of, schemas);
+                schemas.insert(of.name, schema);
+            }
+            json!({ "$ref": format!("#/components/schemas/{}", of.name) })
+        }
+    }
+}
+
+fn object(of: &Description, schemas: &mut Schemas) -> Value {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for field in flat(of.fields) {
+        let name = field.json_name();
+        let mut property = schema(field.of, schemas);
+        note(&mut property, field.text);
+        properties.insert(name.clone(), property);
+        // A missing field of a request has its default.
+        if !field.is_optional && !of.is_closed() {
+            required.push(name);
+        }
+    }
+    let mut object = json!({ "type": "object", "properties": properties, "required": required });
+    note(&mut object, of.text);
+    if of.is_closed() {
+        object["additionalProperties"] = false.into();
+    }
+    object
+}
+
+/// Fields, with those of a flat one in its place.
+fn flat(fields: &'static [Field]) -> Vec<&'static Field> {
+    let flat = fields.iter().flat_map(|field| match field.of {
+        Type::Struct(of) if field.is_flat() => flat(of.fields),
+        _ => vec![field],
+    });
+    flat.collect()
+}
+
+fn note(schema: &mut Value, text: &str) {
+    if !text.trim().is_empty() {
+        schema["description"] = text.trim().into();
+    }
 }

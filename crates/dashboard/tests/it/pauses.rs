@@ -84,6 +84,18 @@ fn a_queue_is_paused_and_resumed_and_noted() {
 }
 
 #[test]
+fn a_pause_ends_at_the_last_instant_that_a_store_keeps() {
+    let tasks = |builder: scheduler::Builder| builder.task("local", hourly(), |_| {});
+    let served = with_store(&dashboard(), &Moody::new(), tasks);
+    for path in ["tasks/local", "tasks/mail", "queues/mail"] {
+        let paused = served.post(&format!("/api/v1/{path}/pause"), r#"{"forMs":1000000000000000}"#);
+        assert_eq!(paused.status, 202, "{}", paused.body);
+        assert_eq!(paused.json()["pause"]["until"], "9999-12-31T23:59:59.999999Z", "{path}");
+    }
+    served.stop();
+}
+
+#[test]
 fn the_details_of_readiness_have_paused_kinds_of_jobs_and_queues() {
     let served = with_store(&dashboard(), &Moody::new(), |builder| builder);
     let details = || served.get("/readyz").json()["components"]["store"]["details"].clone();

@@ -1,5 +1,7 @@
 //! Faults as the API shows them, and many jobs changed at once.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use scheduler::store::JobState;
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::api::eventually;
 use crate::away::Moody;
-use crate::jobs::{jobs, mail, with_store};
+use crate::jobs::{self, jobs, mail, with_store};
 use crate::support::*;
 
 #[job(name = "image")]
@@ -370,5 +372,23 @@ fn a_task_that_no_living_process_has_is_shown_until_nothing_waits_for_it() {
     jobs.cancel(id).unwrap();
     schedules.remove("tenant-1").unwrap();
     eventually(|| (shown() == nothing()).then_some(()));
+    served.stop();
+}
+
+#[test]
+fn the_list_of_jobs_redacts_no_error_that_it_does_not_show() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    let dashboard = dashboard().redact(move |text| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        text.to_owned()
+    });
+    let served = with_store(&dashboard, &Moody::new(), |builder| builder);
+    let id = jobs::parked(&served);
+    let before = count.load(Ordering::SeqCst);
+    served.get("/api/v1/jobs");
+    assert_eq!(count.load(Ordering::SeqCst) - before, 1, "the error of the job");
+    served.get(&format!("/api/v1/jobs/{id}"));
+    assert_eq!(count.load(Ordering::SeqCst) - before, 4, "error, payload, error of the attempt");
     served.stop();
 }

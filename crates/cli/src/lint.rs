@@ -1,14 +1,127 @@
-//! The lints, and all findings about an expression.
+//! Expressions that mean something else than people think: `lint`.
+//!
+//! Each lint is a mistake that people make with cron, which is still a correct expression. It tells the effect of
+//! the expression, and the text to write if that was not meant. All lints of an expression come at once. Matters of taste are not
+//! reported.
 
 use chrono::{DateTime, Utc};
+use scheduler_api::{Task, Tasks};
 use scheduler_core::trigger::{CronTrigger, Zone, ZoneChange};
 use scheduler_expr::{CronExpression, CronField};
+use serde_json::{Value, json};
 
-use crate::times::{A_YEAR, day_of};
+use crate::client::{Api, ServerArgs, escaped, plain};
+use crate::context::{self, Context};
+use crate::error::{CliError, NO, OK, parse};
+use crate::times::{A_YEAR, Times, day_of, length};
+
+/// The command line of `lint`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct LintArgs {
+    /// The expressions, each in quotes
+    #[arg(required_unless_present = "running", value_name = "EXPRESSION")]
+    expressions: Vec<String>,
+    /// The time zone; by default from SCHEDULER_ZONE, from TZ, or the system's
+    #[arg(long, value_name = "NAME")]
+    zone: Option<String>,
+    /// Look at the tasks of a running program, in place of expressions
+    #[arg(long, conflicts_with_all = ["expressions", "zone"])]
+    running: bool,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Exit with 1 if there is any finding
+    #[arg(long)]
+    deny: bool,
+    /// Answer in JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The result for one expression.
+enum Verdict {
+    Faulty(CliError),
+    Read(Vec<Finding>),
+}
+
+/// `lint EXPR…`: the code to exit with.
+pub(crate) fn lint(args: &LintArgs, ctx: &mut Context<'_>) -> Result<u8, CliError> {
+    let verdicts = if args.running {
+        let tasks = findings(&Api::new(&args.server, ctx)?, ctx.now())?;
+        tasks.into_iter().map(|(name, findings)| (name, Verdict::Read(findings))).collect()
+    } else {
+        let asked = context::zone(args.zone.as_deref(), ctx)?;
+        asked.tell(ctx);
+        let zone = asked.zone;
+        let now = ctx.now();
+        let judged = args.expressions.iter().map(|text| (text.clone(), judge(text, zone, now)));
+        judged.collect::<Vec<_>>()
+    };
+    let is_bad = verdicts.iter().any(|(_, verdict)| match verdict {
+        Verdict::Faulty(_) => true,
+        Verdict::Read(findings) => args.deny && !findings.is_empty(),
+    });
+    if args.json {
+        let name = if args.running { "task" } else { "expression" };
+        let all = verdicts.iter().map(|(text, verdict)| as_json(name, text, verdict));
+        ctx.say(Value::Array(all.collect()))?;
+    } else {
+        for (text, verdict) in &verdicts {
+            say(text, verdict, ctx)?;
+        }
+    }
+    Ok(if is_bad { NO } else { OK })
+}
+
+fn judge(text: &str, zone: Zone, now: DateTime<Utc>) -> Verdict {
+    let cron = match parse(text) {
+        Ok(cron) => cron,
+        Err(fault) => return Verdict::Faulty(fault),
+    };
+    match cron.never_fires() {
+        Some(never) => {
+            Verdict::Faulty(CliError::no(never.to_string()).at(cron.source(), never.span(), ""))
+        }
+        None => match Times::new(std::slice::from_ref(&cron), zone).silent_after(now) {
+            Some(silent) => Verdict::Faulty(silent),
+            None => Verdict::Read(all(&cron, zone, now)),
+        },
+    }
+}
+
+fn say(text: &str, verdict: &Verdict, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    match verdict {
+        Verdict::Faulty(fault) => ctx.say(format_args!("{}: {fault}", shown(text))),
+        Verdict::Read(findings) => findings.iter().try_for_each(|finding| {
+            let Finding { lint, what, help } = finding;
+            ctx.say(format_args!("{}: warning: {what} [{lint}]\n  help: {help}", shown(text)))
+        }),
+    }
+}
+
+/// The expression on one line, whatever it is.
+fn shown(text: &str) -> String {
+    let is_plain = text.len() <= 80 && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic());
+    if is_plain { text.to_owned() } else { crate::error::named(text) }
+}
+
+fn as_json(name: &str, text: &str, verdict: &Verdict) -> Value {
+    match verdict {
+        Verdict::Faulty(fault) => {
+            let error = json!({ "what": fault.what(), "help": fault.first_help() });
+            json!({ name: text, "error": error, "findings": [] })
+        }
+        Verdict::Read(findings) => {
+            let findings = findings.iter().map(|finding| {
+                json!({ "lint": finding.lint, "what": finding.what, "help": finding.help })
+            });
+            json!({ name: text, "error": null, "findings": findings.collect::<Vec<_>>() })
+        }
+    }
+}
 
 /// A warning about an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
+struct Finding {
     /// Its name, for programs.
     pub(crate) lint: &'static str,
     pub(crate) what: String,
@@ -16,17 +129,13 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(
-        lint: &'static str,
-        what: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Self {
+    fn new(lint: &'static str, what: impl Into<String>, help: impl Into<String>) -> Self {
         Self { lint, what: what.into(), help: help.into() }
     }
 }
 
 /// All findings about an expression.
-pub(super) fn all(cron: &CronExpression, zone: Zone, now: DateTime<Utc>) -> Vec<Finding> {
+fn all(cron: &CronExpression, zone: Zone, now: DateTime<Utc>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = uneven_steps(cron).collect();
     findings.extend(whole_weeks(cron));
     findings.extend(both_days(cron));
@@ -252,4 +361,55 @@ fn left_out(gap: ZoneChange, zone: Zone) -> Finding {
 fn twice(change: ZoneChange, zone: Zone) -> Finding {
     let what = format!("{zone} has the time {} twice: it runs twice", stretch(change));
     Finding::new("clock-overlap", what, "to run once, write dst_overlap = \"first\"")
+}
+
+/// The findings of each task, by name.
+fn findings(api: &Api, now: DateTime<Utc>) -> Result<Vec<(String, Vec<Finding>)>, CliError> {
+    let listed: Tasks = api.get("/tasks")?;
+    let mut tasks = Vec::new();
+    for row in &listed.tasks {
+        // The task may be gone by now.
+        let Some(task) = api.find::<Task>(&format!("/tasks/{}", escaped(&row.name)))? else {
+            continue;
+        };
+        let mut findings = of_expression(&task, now).unwrap_or_default();
+        findings.extend(slow_runs(&task));
+        tasks.push((plain(&row.name), findings));
+    }
+    Ok(tasks)
+}
+
+fn of_expression(task: &Task, now: DateTime<Utc>) -> Option<Vec<Finding>> {
+    let cron = CronExpression::parse(task.expression.as_deref()?).ok()?;
+    Some(all(&cron, task.zone.parse().ok()?, now))
+}
+
+/// Runs that as a rule take longer than the time until the next one.
+fn slow_runs(task: &Task) -> Option<Finding> {
+    let period = match &*task.kind {
+        "fixed_rate" => task.period_ms?,
+        "cron" => shortest_gap(task)?,
+        // A delay begins when a run has ended.
+        _ => return None,
+    };
+    let took = task.durations.as_ref()?.p95_ms?;
+    (took > period).then(|| {
+        let shown = |millis: f64| length((millis / 1_000.0).ceil() as u64);
+        let what = format!(
+            "one run in twenty takes {} or longer, and the next one is due after {}",
+            shown(took),
+            shown(period)
+        );
+        let help =
+            "write a longer period, a `timeout`, or say with `overlap` what is to happen then";
+        Finding::new("slow-runs", what, help)
+    })
+}
+
+/// The shortest time between two of the next fire times, in milliseconds.
+fn shortest_gap(task: &Task) -> Option<f64> {
+    let times = task.upcoming.as_ref()?.iter();
+    let times: Vec<DateTime<Utc>> = times.filter_map(|time| time.at.parse().ok()).collect();
+    let gaps = times.windows(2).map(|pair| (pair[1] - pair[0]).num_milliseconds());
+    gaps.min().map(|gap| gap as f64)
 }
