@@ -112,7 +112,7 @@ where
     fn execute(run: Run, body: B, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
         let (ran, task) = request.thread.enter(run, |run| {
             // The run has the only share that this thread needs.
-            let Some(block) = (&**run.task() as &dyn Any).downcast_ref::<Self>() else {
+            let Some(block) = run.task().as_any().downcast_ref::<Self>() else {
                 unreachable!("the task is what it was")
             };
             let stepped = block.attempt(body, run, pool);
@@ -256,8 +256,7 @@ where
 
     /// The waker of the task's future.
     fn waker(run: &Run) -> Waker {
-        let task: Arc<dyn Any + Send + Sync> = Arc::<dyn Interruptible>::clone(run.task());
-        match task.downcast::<Self>() {
+        match Arc::clone(run.task()).into_any().downcast::<Self>() {
             Ok(task) => Waker::from(task),
             Err(_) => unreachable!("the task is what it was"),
         }
@@ -424,6 +423,14 @@ impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> Interruptible
 where
     Option<B>: Steps<T>,
 {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
     fn header(&self) -> &Header {
         &self.header
     }

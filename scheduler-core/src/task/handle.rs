@@ -438,7 +438,7 @@ impl<T> Clone for TaskHandle<T> {
     }
 }
 
-impl<T: 'static> fmt::Debug for TaskHandle<T> {
+impl<T> fmt::Debug for TaskHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("TaskHandle").field(&self.cell.label()).finish()
     }

@@ -122,7 +122,9 @@ pub(crate) trait Queued: fmt::Debug + Send + Sync {
 }
 
 /// The owner of a run: a task or a timer. Both can be cancelled, and their runs be asked to stop.
-pub(crate) trait Interruptible: Any + Send + Sync {
+pub(crate) trait Interruptible: Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
     fn header(&self) -> &Header;
     fn options(&self) -> Option<&TaskOptions>;
     /// The task, unless this is a timer.

@@ -3,6 +3,7 @@
 //! It has no state of a run, because several of its firings may be in progress at the same time, each on a worker of
 //! its own. They are known behind one lock: which there are, and which of them were asked to stop.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Deref;
@@ -257,6 +258,14 @@ impl<T: Fire> Timer<T> {
 }
 
 impl<T: Fire> Interruptible for Timer<T> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
     fn header(&self) -> &Header {
         &self.ticket.header
     }
