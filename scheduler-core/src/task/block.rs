@@ -102,12 +102,6 @@ where
         Self::execute(run.resumed(request.by_worker), body, request, pool)
     }
 
-    /// Takes the task out of the queue if it should have ended by now; returns true if it did.
-    fn is_withdrawn_late(&self, request: &RunRequest<'_>, pool: &dyn TaskPool) -> bool {
-        let now = || request.started.unwrap_or_else(|| pool.now()).tick;
-        self.deadline() != Tick::MAX && self.is_overdue(now()) && self.withdraw()
-    }
-
     /// Makes one step of a run, and settles it unless its outcome is held back.
     fn execute(run: Run, body: B, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
         let (ran, task) = request.thread.enter(run, |run| {
@@ -379,9 +373,13 @@ where
     }
 
     fn run(self: Arc<Self>, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
-        if request.by_worker && self.is_withdrawn_late(request, pool) {
-            pool.cancel(self);
-            return RunResult::Nothing(NothingToRun { was_counted: true });
+        let mut started = request.started;
+        if request.by_worker && self.deadline() != Tick::MAX {
+            let now = *started.get_or_insert_with(|| pool.now());
+            if self.is_overdue(now.tick) && self.withdraw() {
+                pool.cancel(self);
+                return RunResult::Nothing(NothingToRun { was_counted: true });
+            }
         }
         let (body, number, due) = {
             let mut slot = self.slot.lock();
@@ -394,7 +392,7 @@ where
                 }
             }
         };
-        let started = request.started.unwrap_or_else(|| pool.now());
+        let started = started.unwrap_or_else(|| pool.now());
         let run = Run::new(self, number, Due::Tick(due), started, request.by_worker);
         Self::execute(run, body, request, pool)
     }

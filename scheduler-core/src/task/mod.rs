@@ -84,7 +84,6 @@ pub(crate) use spec::Recurrence;
 pub use spec::{Body, Task};
 pub use state::TaskState;
 pub use steps::TaskReturn;
-
 pub use timer::{Fire, Fired, Timer};
 pub use value::TaskValue;
 
@@ -95,9 +94,7 @@ pub(crate) trait Queued: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// There is nothing to run.
-    fn run_plainly(&self) -> Result<(), NothingToRun> {
-        Err(NothingToRun { was_counted: false })
-    }
+    fn run_plainly(&self) -> Result<(), NothingToRun>;
     /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held
     /// back.
     fn run(self: Arc<Self>, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult;

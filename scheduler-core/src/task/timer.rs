@@ -42,7 +42,8 @@ pub trait Fire: Sized + Send + Sync + 'static {
 
     /// Is called when the wall clock was set back while the timer was armed for a time ahead on it.
     ///
-    /// The timer is disarmed then; it is to be armed again by this call, if that is wanted. Does nothing by default.
+    /// The timer is disarmed then; it is to be armed again by this call, if that is wanted. Does nothing by default, so that a
+    /// timer of the wall clock stays disarmed: where it is armed for a [`Due::Wall`], implement this.
     fn clock_set_back(_timer: &Arc<Timer<Self>>, _now: Now) {}
 
     /// Is called when the timer was armed and will not fire, because its pool has stopped or has lost its last worker.
@@ -317,6 +318,10 @@ impl<T: Fire> Interruptible for Timer<T> {
 
 /// A ticket is taken out of the queue, or makes its timer fire.
 impl<T: Fire> Queued for Ticket<T> {
+    fn run_plainly(&self) -> Result<(), NothingToRun> {
+        unreachable!("the entry of a timer is never of the kind `Plain`")
+    }
+
     fn run(self: Arc<Self>, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
         let armed = self.armed.lock().take_if(|armed| armed.place == request.due);
         match armed {
