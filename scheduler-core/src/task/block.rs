@@ -146,12 +146,12 @@ where
         let was_refused = refused.is_some();
         let step = match refused {
             Some(failure) => Poll::Ready(Err(failure)),
-            None => catch(|| body.step(&|| Self::waker(run))).unwrap_or_else(failed),
+            None => catch(|| body.step(&|| Self::waker(run))).unwrap_or_else(|panic| {
+                // A future that has panicked must not be polled again.
+                drop(catch(|| body.abandon_run()));
+                failed(panic)
+            }),
         };
-        if matches!(step, Poll::Ready(Err(_))) {
-            // A future that has panicked must not be polled again.
-            drop(catch(|| body.abandon_run()));
-        }
         Stepped { body, step, was_refused }
     }
 

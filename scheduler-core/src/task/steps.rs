@@ -147,16 +147,17 @@ impl<T> Steps<T> for Decorated<T> {
     fn step(&mut self, waker: &dyn Fn() -> Waker) -> Step<T> {
         let Self { body, around } = self;
         let mut result = None;
-        match (catch(|| around(&mut || result = Some(body.step(waker)))), result) {
+        let failure = match (catch(|| around(&mut || result = Some(body.step(waker)))), result) {
+            (Ok(()), Some(step)) => return step,
+            (Ok(()), None) => Failure::from_error("the decorator did not run the task"),
             (Err(failure), late) => {
                 drop_contained(late);
-                Poll::Ready(Err(failure))
+                failure
             }
-            (Ok(()), Some(step)) => step,
-            (Ok(()), None) => {
-                Poll::Ready(Err(Failure::from_error("the decorator did not run the task")))
-            }
-        }
+        };
+        // The run has failed, also where its future is pending: the next run begins with a new one.
+        drop(catch(|| body.abandon_run()));
+        Poll::Ready(Err(failure))
     }
 
     fn abandon_run(&mut self) {
