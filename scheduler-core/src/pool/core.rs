@@ -389,11 +389,13 @@ impl PoolCore {
     /// Takes timers out that wait for a time ahead on a wall clock that was set back.
     fn call_if_set_back(&mut self, now: Now, effects: &mut Effects) {
         for entry in self.wall_queue.take_if_set_back(now) {
-            if let Some(timer) = self.withdraw(&entry) {
-                self.calls += 1;
-                effects.set_back.push(timer);
+            match self.withdraw(entry) {
+                Ok(timer) => {
+                    self.calls += 1;
+                    effects.set_back.push(timer);
+                }
+                Err(item) => effects.release.push(item),
             }
-            effects.release.push(entry.item);
         }
     }
 

@@ -48,10 +48,10 @@ impl PoolCore {
         let mut drained = Vec::new();
         for entry in self.take_all(now) {
             let is_internal = kind_of(entry.key).is_internal();
-            match self.withdraw(&entry) {
-                Some(task) if is_internal => self.cancel(task, effects),
-                Some(_) if !entry.item.is_over() => drained.extend(entry.item.into_task()),
-                _ => effects.release.push(entry.item),
+            match self.withdraw(entry) {
+                Ok(task) if is_internal => self.cancel(task, effects),
+                Ok(task) => drained.extend(task.into_task()),
+                Err(item) => effects.release.push(item),
             }
         }
         for task in std::mem::take(&mut self.suspended).into_values() {

@@ -6,7 +6,9 @@ use super::pool_state::PoolState;
 use super::shutdown::Kind;
 use crate::error::Failure;
 use crate::observe::Event;
-use crate::task::{AfterRun, AnyTask, Interruptible, Run, TaskId, TaskPool, TaskState, current};
+use crate::task::{
+    AfterRun, AnyTask, Interruptible, Run, Suspend, TaskId, TaskPool, TaskState, current,
+};
 use crate::time::{Due, Now, Tick, WallTime};
 
 impl TaskPool for PoolState {
@@ -58,7 +60,7 @@ impl TaskPool for PoolState {
     /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
     /// its state changes, because from then on a wake puts the task back into the queue.
     fn suspend(&self, run: &Run, by_worker: bool) {
-        let Some(task) = Arc::clone(run.task()).as_task() else { return };
+        let Some(task) = Arc::clone(run.task()).into_task() else { return };
         if by_worker {
             let worker = current::worker_number(self.address());
             self.step(|core, effects| {
@@ -71,9 +73,9 @@ impl TaskPool for PoolState {
             });
         }
         match task.suspend(run) {
-            Some(true) if by_worker => self.resume(task),
-            Some(_) => {}
-            None => {
+            Suspend::IsWoken if by_worker => self.resume(task),
+            Suspend::IsWoken | Suspend::Waits => {}
+            Suspend::IsOver(()) => {
                 if by_worker {
                     self.forget_suspended(task.id());
                 }

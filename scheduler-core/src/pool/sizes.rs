@@ -83,22 +83,31 @@ impl PoolCore {
         self.queue.extract(&leaves, |entry| removed.push(entry));
         self.wall_queue.extract(&leaves, |entry| removed.push(entry));
         for entry in removed {
-            match self.withdraw(&entry) {
-                Some(task) if !entry.item.is_over() => self.cancel(task, effects),
-                _ => effects.release.push(entry.item),
+            match self.withdraw(entry) {
+                Ok(task) => self.cancel(task, effects),
+                Err(item) => effects.release.push(item),
             }
         }
     }
 
-    /// Returns the task or timer of an entry that has left the queue; none if the entry was a dead one.
-    pub(super) fn withdraw(&mut self, entry: &Entry) -> Option<Arc<dyn Interruptible>> {
-        let kind = kind_of(entry.key);
+    /// Returns the task or timer of an entry that has left the queue.
+    ///
+    /// # Errors
+    ///
+    /// The entry was a dead one, or its task has ended: the item is to be dropped after unlocking.
+    pub(super) fn withdraw(
+        &mut self,
+        Entry { key, item }: Entry,
+    ) -> Result<Arc<dyn Interruptible>, Item> {
+        let kind = kind_of(key);
         self.alarms -= usize::from(kind == Kind::Alarm);
-        let taken_out = Arc::clone(&entry.item).take_out(due_of(entry.key));
-        if taken_out.is_none() {
+        let Some(taken_out) = Arc::clone(&item).take_out(due_of(key)) else {
             self.count_dead(kind, -1);
-        }
-        taken_out
+            return Err(item);
+        };
+        // INVARIANT: neither share that is dropped here, under the lock, is the last: the task that was taken out is the item, and
+        // a timer keeps its ticket.
+        if item.is_over() { Err(item) } else { Ok(taken_out) }
     }
 
     /// The number of tasks and timers that wait in the queue, without alarms.

@@ -13,7 +13,7 @@ use crate::observe::Event;
 use crate::task::block::TaskBlock;
 use crate::task::header::{Header, TaskOptions};
 use crate::task::steps::Around;
-use crate::task::{Fire, Interruptible, Recurrence, Run, Task, TaskHandle, TaskId, Timer};
+use crate::task::{Arming, Fire, Interruptible, Recurrence, Run, Task, TaskHandle, TaskId, Timer};
 use crate::time::{Due, Now};
 
 impl ScheduledThreadPool {
@@ -44,17 +44,20 @@ impl<T: Fire> Timer<T> {
     pub fn arm(self: &Arc<Self>, due: Due, now: Now) -> Wake {
         let Some(state) = state_of(self.link()) else { return Wake::refused() };
         let place = due.not_overtaking(now);
-        let (follow_up, has_died) = {
+        let (follow_up, arming) = {
             let mut inbox = state.inbox.lock();
             if !inbox.takes(Kind::Timer) {
                 return Wake::refused();
             }
-            let Some(has_died) = self.note_armed(due, place) else { return Wake::none() };
+            let arming = self.note_armed(due, place);
+            if arming == Arming::Unchanged {
+                return Wake::none();
+            }
             let follow_up = inbox.push_timer(self.id(), self.ticket(), place, now);
             state.note_filled();
-            (follow_up, has_died)
+            (follow_up, arming)
         };
-        let is_called = has_died && state.link.dead.announce(false);
+        let is_called = arming == Arming::Replaces && state.link.dead.announce(false);
         Wake::of(
             state,
             if is_called && follow_up == FollowUp::Nothing { FollowUp::Collect } else { follow_up },

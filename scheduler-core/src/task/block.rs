@@ -11,7 +11,7 @@ use super::PoolLink;
 use super::header::{self, EVERY_RUN, Header, MaybeOptions, TaskOptions};
 use super::run::Run;
 use super::slot::{Slot, Stepped};
-use super::state::{Begin, End, Phase, TaskState};
+use super::state::{Begin, End, Phase, Suspend, TaskState};
 use super::steps::{Step, Steps};
 use super::value::{Outcome, TaskValue, is_unit};
 use super::waiters::{Waiter, notify};
@@ -116,7 +116,9 @@ where
             Ok(block.close(stepped, run, pool))
         });
         match ran {
-            Ok(AfterRun::Continue(due)) => RunResult::Over(task.as_task().map(|task| (task, due))),
+            Ok(AfterRun::Continue(due)) => {
+                RunResult::Over(task.into_task().map(|task| (task, due)))
+            }
             Ok(AfterRun::Break(_)) => RunResult::Over(None),
             Err(ran) => ran,
         }
@@ -437,7 +439,7 @@ where
         self.options.get()
     }
 
-    fn as_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
+    fn into_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
         Some(self)
     }
 
@@ -512,22 +514,22 @@ where
         self.slot.lock().phase.is_queued()
     }
 
-    fn suspend(&self, run: &Run) -> Option<bool> {
+    fn suspend(&self, run: &Run) -> Suspend {
         let mut slot = self.slot.lock();
         // The step is pending, so nothing but the body is left of it.
         let body = slot.take_held().and_then(|stepped| stepped.body);
         let Some(body) = body else { unreachable!("a pending future is not spent") };
-        match slot.phase.suspend(body, self.header.end().is_some()) {
-            Ok(is_woken) => {
-                slot.extras().suspended = Some(run.clone());
-                Some(is_woken)
-            }
-            Err(body) => {
+        let suspend = match slot.phase.suspend(body, self.header.end().is_some()) {
+            Suspend::Waits => Suspend::Waits,
+            Suspend::IsWoken => Suspend::IsWoken,
+            Suspend::IsOver(body) => {
                 drop(slot);
                 self.discard(body);
-                None
+                return Suspend::IsOver(());
             }
-        }
+        };
+        slot.extras().suspended = Some(run.clone());
+        suspend
     }
 
     fn interrupt(&self) {

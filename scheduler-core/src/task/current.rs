@@ -9,7 +9,7 @@ use super::run::Run;
 use super::{Interruptible, Queued};
 use crate::sync::local;
 use crate::time::Now;
-use crate::unwind::Restore;
+use crate::unwind::OnDrop;
 
 local! {
     static THREAD: Rc<Thread> = Rc::default();
@@ -88,7 +88,7 @@ impl Thread {
         *self.plain.borrow_mut() = Some(task);
         self.started.set(None);
         // A run whose thread dies: nothing but the clock of its pool can panic, and then the task is cancelled.
-        let guard = Restore(|| {
+        let guard = OnDrop(|| {
             let task = self.plain.take().and_then(Queued::into_task);
             task.iter().for_each(|task| abandon(&**task));
         });
@@ -111,7 +111,8 @@ impl Thread {
             return self.enter_inside(run, step);
         }
         *self.outermost.borrow_mut() = Some(run);
-        let guard = Restore(|| self.outermost.take().iter().for_each(|run| abandon(&**run.task())));
+        // The same for a run that this thread owns.
+        let guard = OnDrop(|| self.outermost.take().iter().for_each(|run| abandon(&**run.task())));
         let result = self.outermost.borrow().as_ref().map(step);
         std::mem::forget(guard);
         match (result, self.outermost.take()) {
@@ -128,7 +129,8 @@ impl Thread {
         step: impl FnOnce(&Run) -> R,
     ) -> (R, Arc<dyn Interruptible>) {
         self.inner.borrow_mut().push(run.clone());
-        let inner = Restore(|| {
+        // Takes the run back; one whose thread dies is cancelled.
+        let inner = OnDrop(|| {
             let run = self.inner.borrow_mut().pop();
             if let Some(run) = run.filter(|_| std::thread::panicking()) {
                 abandon(&**run.task());
@@ -146,11 +148,11 @@ fn abandon(task: &dyn Interruptible) {
     }
 }
 
-/// Marks the calling thread as a worker of this pool while the answer lives. A task of one pool may step virtual workers
-/// of another.
-pub(crate) fn enter_as_worker(pool: usize, number: u64) -> Restore<impl FnMut()> {
+/// Marks the calling thread as a worker of this pool until the guard is dropped: then it is what it was before, because a task of
+/// one pool may step virtual workers of another.
+pub(crate) fn enter_as_worker(pool: usize, number: u64) -> OnDrop<impl FnMut()> {
     let before = THREAD.with(|thread| thread.worker.replace((pool, number)));
-    Restore(move || _ = THREAD.try_with(|thread| thread.worker.set(before)))
+    OnDrop(move || _ = THREAD.try_with(|thread| thread.worker.set(before)))
 }
 
 /// Returns true if the calling thread is a worker of this pool.
@@ -167,7 +169,7 @@ pub(crate) fn worker_number(pool: usize) -> Option<u64> {
 /// Calls `call`, without which a pool and tasks of it do not end.
 pub(crate) fn hold_up<R>(ends: &[(usize, Option<TaskId>)], call: impl FnOnce() -> R) -> R {
     let _ = THREAD.try_with(|thread| thread.blocked_ends.borrow_mut().extend_from_slice(ends));
-    let _held = Restore(|| {
+    let _held = OnDrop(|| {
         let _ = THREAD.try_with(|thread| {
             let mut blocked_ends = thread.blocked_ends.borrow_mut();
             let left = blocked_ends.len() - ends.len();

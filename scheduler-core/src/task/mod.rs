@@ -71,7 +71,7 @@ use crate::time::{Clock, Due, EventCount, Now, Tick};
 pub(crate) use current::Thread;
 use dead::DeadEntries;
 pub(crate) use header::{Header, TaskOptions};
-pub(crate) use state::NothingToRun;
+pub(crate) use state::{NothingToRun, Suspend};
 use waiters::{EventCounts, Waiter, notify};
 
 pub(crate) use handle::starves_at;
@@ -84,6 +84,7 @@ pub(crate) use spec::Recurrence;
 pub use spec::{Body, Task};
 pub use state::TaskState;
 pub use steps::TaskReturn;
+pub(crate) use timer::Arming;
 pub use timer::{Fire, Fired, Timer};
 pub use value::TaskValue;
 
@@ -125,7 +126,7 @@ pub(crate) trait Interruptible: Send + Sync {
     fn header(&self) -> &Header;
     fn options(&self) -> Option<&TaskOptions>;
     /// The task, unless this is a timer.
-    fn as_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
+    fn into_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
         None
     }
 
@@ -194,9 +195,8 @@ pub(crate) trait AnyTask: Queued + Interruptible {
     fn withdraw(&self) -> bool;
     /// Returns true if the task waits in the queue.
     fn is_queued(&self) -> bool;
-    /// Moves a run whose future is pending out of its worker; returns whether its waker was called during the poll, or none if
-    /// the task was cancelled.
-    fn suspend(&self, run: &Run) -> Option<bool>;
+    /// Moves a run whose future is pending out of its worker.
+    fn suspend(&self, run: &Run) -> Suspend;
     /// Asks the present run to stop, if there is one, and every later one.
     fn interrupt(&self);
     /// Asks the present run to stop, if there is one, and lets its future look at that.

@@ -134,6 +134,16 @@ pub(crate) enum Cancel<B> {
     IsOver,
 }
 
+/// The answer to a worker that moves a run out whose future is pending.
+pub(crate) enum Suspend<B = ()> {
+    /// The run waits for its waker.
+    Waits,
+    /// Its waker was called during the poll.
+    IsWoken,
+    /// The task was cancelled during the poll, and the body is to be dropped.
+    IsOver(B),
+}
+
 impl<B, V> Phase<B, V> {
     const OVER: Self = Self::Over { is_queued: false, value: None };
 
@@ -209,20 +219,16 @@ impl<B, V> Phase<B, V> {
         }
     }
 
-    /// Moves a run whose future is pending out of its worker; returns whether its waker was called during the poll.
-    ///
-    /// # Errors
-    ///
-    /// The task was cancelled during the poll: its future is to be dropped.
-    pub(crate) fn suspend(&mut self, body: B, has_ended: bool) -> Result<bool, B> {
+    /// Moves a run whose future is pending out of its worker.
+    pub(crate) fn suspend(&mut self, body: B, has_ended: bool) -> Suspend<B> {
         if has_ended {
             // The canceller saw a run, and left the body to its worker.
             *self = Self::OVER;
-            return Err(body);
+            return Suspend::IsOver(body);
         }
         let is_woken = matches!(self, Self::Running { was_woken: true });
         *self = Self::Suspended { is_woken, is_queued: false, body };
-        Ok(is_woken)
+        if is_woken { Suspend::IsWoken } else { Suspend::Waits }
     }
 
     /// Returns true if the run is to be put into the queue.

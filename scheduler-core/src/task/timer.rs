@@ -18,7 +18,7 @@ use super::{RunRequest, RunResult, TaskPool};
 use crate::error::Failure;
 use crate::sync::Mutex;
 use crate::time::{Due, EventCount, Now};
-use crate::unwind::{Restore, catch, catch_drop};
+use crate::unwind::{OnDrop, catch, catch_drop};
 
 /// The calls that a [`Timer`] makes.
 ///
@@ -133,6 +133,17 @@ struct Ticket<T> {
     armed: Mutex<Option<Armed<T>>>,
 }
 
+/// The effect of arming a timer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arming {
+    /// It was armed for this time already.
+    Unchanged,
+    /// It was not armed.
+    New,
+    /// It was armed for another time, whose entry is dead now.
+    Replaces,
+}
+
 /// A timer that is armed.
 struct Armed<T> {
     due: Due,
@@ -156,16 +167,18 @@ impl<T: Fire> Timer<T> {
         Arc::new(Self { name, ticket, around, firings, content: Some(content) })
     }
 
-    /// Notes the time for which the timer is armed, and where its entry is to stand; the pool puts it there. Returns whether it has a
-    /// former entry, which is dead now; none if it was armed for this time already.
-    pub(crate) fn note_armed(self: &Arc<Self>, due: Due, place: Due) -> Option<bool> {
+    /// Notes the time for which the timer is armed, and where its entry is to stand; the pool puts it there.
+    pub(crate) fn note_armed(self: &Arc<Self>, due: Due, place: Due) -> Arming {
         let timer = Arc::clone(self);
         let mut armed = self.ticket.armed.lock();
         if armed.as_ref().is_some_and(|armed| armed.due == due) {
-            return None;
+            return Arming::Unchanged;
         }
         // The share that is left over is not the last one.
-        Some(armed.replace(Armed { due, place, kept_in: 0, timer }).is_some())
+        match armed.replace(Armed { due, place, kept_in: 0, timer }) {
+            Some(_) => Arming::Replaces,
+            None => Arming::New,
+        }
     }
 
     /// Disarms the timer; returns true if it was armed, so that its entry is dead.
@@ -236,10 +249,10 @@ impl<T: Fire> Timer<T> {
     ///
     /// Where the clock panics the firing ends all the same, and the worker is lost.
     fn close(self: &Arc<Self>, run: &Run, fired: Fired, pool: &dyn TaskPool) {
-        let _underway = Restore(|| self.firings.end(run.number()));
+        let _underway = OnDrop(|| self.firings.end(run.number()));
         if fired == Fired::Returned {
             let now = Cell::new(run.started());
-            let _unfinished = Restore(|| self.call("finish", || T::finish(self, run, now.get())));
+            let _unfinished = OnDrop(|| self.call("finish", || T::finish(self, run, now.get())));
             now.set(pool.now());
         }
     }
