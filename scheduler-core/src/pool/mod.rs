@@ -22,7 +22,7 @@
 // |---|---|---|---|
 // | `PoolCore` | `core`, `sizes`, `ending`, `shutdown`, `entry`, `wall_queue`, `workers`, `sleepers`, `effects` | the queue, the workers, the tasks that may run | has a clock, a thread, user code; it takes no lock but those of tasks |
 // | `PoolState` | `pool_state`, `inbox` | the locks; performs the core's effects after unlocking | runs a task |
-// | edge | `worker`, `run_hooks`, `hooks`, `threads`, `virtual_workers`, and the public methods, from `executor` on | threads, user code | locks the core: it passes closures to `PoolState::step` |
+// | edge | `worker`, `task_pool`, `hooks`, `threads`, `virtual_workers`, and the public methods, from `executor` on | threads, user code | locks the core: it passes closures to `PoolState::step` |
 //
 // # Locks
 //
@@ -57,11 +57,11 @@ mod inbox;
 mod inside;
 mod invoke;
 mod pool_state;
-mod run_hooks;
 mod shutdown;
 mod sizes;
 mod sleepers;
 mod submit;
+mod task_pool;
 mod threads;
 mod time_limit;
 mod timer;

@@ -283,11 +283,11 @@ impl VirtualRun {
         self.held().fired.is_none()
     }
 
-    /// Returns true if nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that answered
-    /// [`Fired::GoesOn`](crate::Fired::GoesOn). Then [`finish`](Self::finish) calls nothing, it only frees the worker.
+    /// Returns true if the run is over: it was the firing of a [`Timer`](crate::Timer) that answered
+    /// [`Fired::NothingToFinish`](crate::Fired::NothingToFinish). Then [`finish`](Self::finish) calls nothing, it only frees the worker.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.held().fired == Some(Fired::GoesOn)
+        self.held().fired == Some(Fired::NothingToFinish)
     }
 
     /// Ends the run, or the step of a run that is pending: its outcome becomes known, and a recurring

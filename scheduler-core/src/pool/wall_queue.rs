@@ -139,7 +139,7 @@ mod tests {
 
     impl Fire for Idle {
         fn fire(_: &Arc<Timer<Self>>, _: &Run) -> Fired {
-            Fired::GoesOn
+            Fired::NothingToFinish
         }
     }
 

@@ -31,7 +31,7 @@ pub trait Fire: Sized + Send + Sync + 'static {
     /// its [`due`](Run::due) time the one that the timer was armed for. Several calls may be in progress at the same
     /// time. One that the timer is disarmed for meanwhile is made all the same if a worker had taken it before.
     ///
-    /// Answers whether [`finish`](Self::finish) is to be called. A panic is the answer [`Fired::GoesOn`].
+    /// Answers whether [`finish`](Self::finish) is to be called. A panic is the answer [`Fired::NothingToFinish`].
     fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired;
 
     /// Is called when [`fire`](Self::fire) has answered [`Fired::Returned`], inside the same run; does nothing by default.
@@ -56,10 +56,10 @@ pub trait Fire: Sized + Send + Sync + 'static {
 #[must_use = "it decides whether `finish` is called"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {
-    /// The body of the firing has returned: [`Fire::finish`] reports its end.
+    /// The body of the firing has returned: [`Fire::finish`] is called now and reports its end.
     Returned,
-    /// The body goes on outside this run, or has no end to report: [`Fire::finish`] is not called.
-    GoesOn,
+    /// [`Fire::finish`] is not called now: the end of this firing needs no report, or comes later, from elsewhere.
+    NothingToFinish,
 }
 
 /// A call that a pool makes at the time for which it is armed, again and again, and also beside itself.
@@ -225,7 +225,7 @@ impl<T: Fire> Timer<T> {
             (Ok(()), None) => Failure::from_error("the decorator did not run the task"),
         };
         self.report("fire", &failure);
-        fired.unwrap_or(Fired::GoesOn)
+        fired.unwrap_or(Fired::NothingToFinish)
     }
 
     /// Makes a firing, whose end is reported unless it is held back.
