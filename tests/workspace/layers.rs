@@ -18,7 +18,7 @@ pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     ("crates/node/src", &["firing", "node"]),
     ("crates/sqlite/src", &[]),
     ("crates/postgres/src", &[]),
-    ("scheduler-core/src", &["sync", "time", "trigger", "queue", "task", "observe", "pool"]),
+    ("scheduler-core/src", &["sync", "time", "trigger", "task", "pool"]),
     ("scheduler-macros/src", &["args", "item", "check", "expand"]),
     ("src", &["base", "run", "define", "observe", "task", "durable", "start", "testing"]),
     ("crates/dashboard/src", &["log", "view", "prometheus", "web", "server"]),

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use super::control::check_keep_alive;
 use super::core::PoolCore;
-use super::executor::{Owner, RejectionPolicy, ScheduledThreadPool};
-use super::hooks::Hooks;
 use super::pool_state::{Parts, PoolState};
 use super::shutdown::ShutdownPolicy;
-use super::sleepers::TimerSlack;
-use super::threads::{Starter, StdThreads, ThreadFactory};
+use super::task_pool::Hooks;
 use super::virtual_workers::VirtualWorkers;
+use super::worker::{Starter, StdThreads, ThreadFactory};
+use super::workers::TimerSlack;
 use super::workers::Workers;
+use super::{Owner, RejectionPolicy, ScheduledThreadPool};
 use crate::error::{Error, Failure};
 use crate::observe::{Announcer, Listener};
 use crate::sync::Mutex;

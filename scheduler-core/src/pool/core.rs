@@ -1,4 +1,4 @@
-//! The pool without threads, locks, clocks and user code.
+//! The pool without threads, locks, clocks and user code; its effects.
 //!
 //! Every method is a step: it takes what happened and the time, changes the state, and notes what
 //! is to be done after unlocking ([`Effects`]). A step never blocks, and never calls back.
@@ -6,16 +6,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::effects::Effects;
+use super::entry::WallQueue;
 use super::entry::{Entry, Item, key, kind_of};
 use super::inbox::{Batch, SubmitState};
 use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
-use super::sleepers::{Sleepers, TimerSlack};
-use super::wall_queue::WallQueue;
+use super::workers::{Sleepers, TimerSlack};
 use super::workers::{WorkerInfo, WorkerNumber, Workers};
 use crate::queue::Queue;
 use crate::task::{AnyTask, Interruptible, NothingToRun, TaskId};
-use crate::time::{Now, Tick};
+use crate::time::{EventCount, Now, Tick};
 
 /// The state of a pool.
 #[derive(Debug)]
@@ -245,7 +244,7 @@ impl PoolCore {
     }
 
     /// Wakes a sleeper, unless one looks in time for the first entry. Without sleepers a busy worker looks before it sleeps.
-    pub(super) fn ensure_lookout(&mut self, effects: &mut Effects) {
+    fn ensure_lookout(&mut self, effects: &mut Effects) {
         if !self.sleepers.is_empty() {
             let look = self.first_entry_look();
             self.sleepers.wake_for(look, &mut effects.wake);
@@ -465,4 +464,45 @@ pub(super) struct WorkerLoss {
     pub(super) number: WorkerNumber,
     pub(super) was_parked: bool,
     pub(super) is_replaced: bool,
+}
+
+/// Actions to perform after unlocking.
+///
+/// The core can only ask for these things. So user code — destructors, wakers, callbacks — cannot
+/// run under the lock: there is no line in the core that could run it.
+#[derive(Debug, Default)]
+pub(super) struct Effects {
+    /// Workers to wake.
+    pub(super) wake: Vec<Arc<EventCount>>,
+    /// Workers whose threads are to be started.
+    pub(super) start: Vec<WorkerNumber>,
+    /// Tasks and timers that will not run; their handles become cancelled. The pool does not terminate before they are.
+    pub(super) cancel: Vec<Arc<dyn Interruptible>>,
+    /// Timers that are to learn that the wall clock was set back. The pool does not terminate before they have.
+    pub(super) set_back: Vec<Arc<dyn Interruptible>>,
+    /// Tasks that the core no longer holds.
+    pub(super) release: Vec<Item>,
+    /// True if the pool stops, so that runs are to be asked to stop.
+    pub(super) stop: bool,
+    /// True if nothing is left, and the pool is to be declared terminated.
+    pub(super) terminate: bool,
+}
+
+impl Effects {
+    /// Returns true if there is nothing to do.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.wake.is_empty()
+            && self.start.is_empty()
+            && self.cancel.is_empty()
+            && self.set_back.is_empty()
+            && self.release.is_empty()
+            && !self.stop
+            && !self.terminate
+    }
+
+    /// The number of calls that the core waits for.
+    pub(super) fn calls(&self) -> usize {
+        self.cancel.len() + self.set_back.len()
+    }
 }

@@ -12,18 +12,18 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use super::core::Effects;
 use super::core::{Action, PoolCore, Worker, WorkerLoss};
-use super::effects::Effects;
 use super::entry::Entry;
-use super::hooks::Hooks;
 use super::inbox::{Batch, FollowUp, Inbox};
 use super::shutdown::RunState;
-use super::threads::Starter;
+use super::task_pool::Hooks;
+use super::worker::Starter;
 use super::workers::{WorkerInfo, WorkerNumber};
 use crate::observe::{Announcer, Event};
 use crate::sync::{AtomicBool, CachePadded, Mutex, MutexGuard, Ordering};
 use crate::task::{
-    AnyTask, Cancelled, Interruptible, PoolLink, Run, TaskId, TaskPool, TaskState, current,
+    AnyTask, Cancelled, Interruptible, PoolLink, Run, TaskId, TaskPool, TaskState, run,
 };
 use crate::time::{Clock, Epoch, EventCount, Now, Tick};
 use crate::unwind::drop_contained;
@@ -346,9 +346,7 @@ impl PoolState {
     /// its workers (also in a callback), or drops tasks that it cancels.
     pub(super) fn would_deadlock(&self, run: Option<&Run>) -> bool {
         let me = self.address();
-        run.is_some_and(|run| run.belongs_to(me))
-            || current::holds_up(me, None)
-            || current::works_for(me)
+        run.is_some_and(|run| run.belongs_to(me)) || run::holds_up(me, None) || run::works_for(me)
     }
 }
 
@@ -376,7 +374,7 @@ impl PoolState {
         drop(std::mem::take(&mut effects.release));
         if std::mem::take(&mut effects.terminate) {
             let ends = [(self.address(), None)];
-            current::hold_up(&ends, || self.hooks.terminated(&self.announcer));
+            run::hold_up(&ends, || self.hooks.terminated(&self.announcer));
             self.core.lock().core.terminated();
             self.termination.open();
         }
@@ -409,8 +407,7 @@ impl PoolState {
         let ends = tasks.iter().map(|task| (pool, Some(task.id())));
         let ends: Vec<_> = ends.chain([(pool, None)]).collect();
         let cancel = |task: Arc<dyn Interruptible>| Some((Arc::clone(&task).cancel()?, task));
-        let ended: Vec<_> =
-            current::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
+        let ended: Vec<_> = run::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
         self.step(|core, effects| core.calls_done(count, effects));
         for (cancelled, task) in ended {
             self.notify_cancelled(&*task, cancelled);

@@ -6,11 +6,11 @@ use std::sync::{Arc, Weak};
 
 use super::pool_state::PoolState;
 use super::shutdown::Kind;
-use super::threads::WorkerThread;
+use super::worker::WorkerThread;
 use super::worker::{WorkerLoop, WorkerStep};
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicU64, Mutex, Ordering};
-use crate::task::{Fired, HeldRun, TaskId, current};
+use crate::task::{Fired, HeldRun, TaskId, run};
 use crate::time::{Epoch, EventCount, Now, Tick};
 
 /// Workers without threads: a test takes each of their steps, one after the other.
@@ -142,8 +142,8 @@ impl VirtualWorkers {
             self.workers.lock().remove(&worker);
             return Begun::Left;
         };
-        let thread = current::this_thread();
-        let as_worker = current::enter_as_worker(state.address(), worker);
+        let thread = run::this_thread();
+        let as_worker = run::enter_as_worker(state.address(), worker);
         loop {
             match worker_loop.step(&state, &thread) {
                 WorkerStep::Ran(None) => {}

@@ -8,13 +8,13 @@ use std::task::{Poll, Wake, Waker};
 use scheduler_expr::OnError;
 
 use super::PoolLink;
+use super::handle::{Outcome, TaskValue, is_unit};
 use super::header::{self, EVERY_RUN, Header, MaybeOptions, TaskOptions};
 use super::run::Run;
-use super::slot::{Slot, Stepped};
+use super::spec::{Step, Steps};
 use super::state::{Begin, End, Phase, Suspend, TaskState};
-use super::steps::{Step, Steps};
-use super::value::{Outcome, TaskValue, is_unit};
-use super::waiters::{Waiter, notify};
+use super::state::{Slot, Stepped};
+use super::state::{Waiter, notify};
 use super::{AfterRun, AnyTask, Cancelled, Fired, HeldRun, Interruptible, NothingToRun};
 use super::{Queued, Requeue, RunRequest, RunResult, TaskPool};
 use crate::error::Failure;
@@ -586,7 +586,7 @@ impl<T, B, X: MaybeOptions> fmt::Debug for TaskBlock<T, B, X> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::super::steps::Once;
+    use super::super::spec::Once;
     use super::TaskBlock;
 
     /// Its counts are a part of the block.

@@ -1,11 +1,11 @@
 //! Cancels a task: takes its body out, and ends it.
 
 use super::block::TaskBlock;
-use super::current;
 use super::header::MaybeOptions;
-use super::slot::Slot;
+use super::run;
+use super::spec::Steps;
+use super::state::Slot;
 use super::state::{Cancel, End, Phase};
-use super::steps::Steps;
 use super::{Cancelled, Interruptible};
 use crate::sync::MutexGuard;
 
@@ -94,7 +94,7 @@ where
         if std::mem::needs_drop::<B>() {
             drop(slot);
             let ends = [(self.header.link.address(), Some(self.header.id()))];
-            current::hold_up(&ends, || self.discard(body));
+            run::hold_up(&ends, || self.discard(body));
             slot = self.slot.lock();
         }
         slot.phase.left();

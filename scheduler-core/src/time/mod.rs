@@ -171,7 +171,7 @@ impl EventCount {
     }
 
     /// Waits until the epoch is no longer `seen`.
-    pub(super) fn wait(&self, seen: Epoch) {
+    fn wait(&self, seen: Epoch) {
         let mut sleepers = self.sleepers.lock();
         *sleepers += 1;
         while self.epoch() == seen {
@@ -181,7 +181,7 @@ impl EventCount {
     }
 
     /// Waits until the epoch is no longer `seen`, `timeout` has passed, or for no reason at all.
-    pub(super) fn wait_timeout(&self, seen: Epoch, timeout: Duration) {
+    fn wait_timeout(&self, seen: Epoch, timeout: Duration) {
         let mut sleepers = self.sleepers.lock();
         if self.epoch() == seen {
             *sleepers += 1;
