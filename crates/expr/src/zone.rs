@@ -5,8 +5,8 @@
 //! opened to check a name.
 
 use crate::error::ParseError;
-use crate::excerpt::quoted;
-use crate::nearest::nearest;
+use crate::error::quoted;
+use crate::name::nearest;
 
 /// The names, sorted by their bytes, one per line.
 const ZONES: &str = include_str!("zones.txt");

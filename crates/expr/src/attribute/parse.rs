@@ -6,10 +6,10 @@ use super::{Attribute, AttributeError, Kind, Wording};
 use crate::cron::CronExpression;
 use crate::duration::{DurationUnit, in_seconds, parse_delay, parse_period};
 use crate::error::{Cause, ParseError};
-use crate::excerpt::{is_quotable, quoted};
+use crate::error::{is_quotable, quoted};
 use crate::instant::Instant;
 use crate::name::check_name;
-use crate::nearest::nearest;
+use crate::name::nearest;
 use crate::zone::check_zone_name;
 
 /// Switches an attribute off; as in Spring, a cron expression switches its task off.

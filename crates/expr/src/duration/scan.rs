@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{DurationUnit, NANOS_PER_SECOND, SignedDuration, intended};
 use crate::error::{Cause, ParseError};
-use crate::excerpt::{is_quotable, quoted};
+use crate::error::{is_quotable, quoted};
 
 /// The greatest number of letters of a unit in the simple form.
 const SIMPLE_UNIT_LETTERS: usize = 2;

@@ -5,8 +5,8 @@ use std::convert::Infallible;
 
 use proptest::prelude::*;
 
-use super::template::{BYTES_MAX, LEVELS_MAX, Part, VALUES_MAX};
 use super::*;
+use super::{BYTES_MAX, LEVELS_MAX, Part, VALUES_MAX};
 
 type Settings<'a> = BTreeMap<&'a str, String>;
 
