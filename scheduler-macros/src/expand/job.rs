@@ -1,4 +1,4 @@
-//! Generates the code that makes jobs.
+//! Generates the code that makes jobs, and warnings at unstable names.
 //!
 //! It is a type of the function's name, so that `send_invoice::job(invoice)` works wherever the function is imported; for a
 //! method `Mailer::send` the associated function `Mailer::send_job`, as no type can stand in an `impl` block.
@@ -8,16 +8,13 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use scheduler_expr::Attribute;
 use syn::Type;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
-use super::Task;
-use super::facade_call::FacadeCall;
-use super::own_type::without_self;
-use super::task::Names;
-use super::unnamed;
-use crate::check::{Argument, Owner};
+use super::{FacadeCall, Names, Task, without_self};
+use crate::check::{Argument, Name, Owner};
 
 /// The type, and what stands beside the entry.
 pub(super) fn job_constructor(task: &Task<'_>, names: &Names) -> (TokenStream, TokenStream) {
@@ -28,7 +25,7 @@ pub(super) fn job_constructor(task: &Task<'_>, names: &Names) -> (TokenStream, T
     let job = Ident::new("job", Span::mixed_site());
     let make = make(task, &quote!(pub), &job, names);
     let make = quote!(impl #job_constructor { #make });
-    let unnamed = unnamed::job(task);
+    let unnamed = unnamed_job(task);
     let job_constructor = quote! {
         #[doc = #doc]
         #[allow(non_camel_case_types)]
@@ -44,7 +41,7 @@ pub(super) fn method_job_constructor(task: &Task<'_>, names: &Names) -> TokenStr
     let function =
         format_ident!("{}_job", ident.unraw(), span = job_constructor_name(ident).span());
     let make = make(task, &quote!(#[allow(dead_code)] #vis), &function, names);
-    let unnamed = unnamed::job(task);
+    let unnamed = unnamed_job(task);
     quote!(impl #ty { #make } #unnamed)
 }
 
@@ -119,4 +116,42 @@ pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Names, run: &Ident) -> 
     let ty = without_self(ty.to_token_stream(), &names.own_type);
     let arguments = quote!(#run, #version, #upgrade);
     FacadeCall { function: "payload", generic: Some(&ty), arguments }.seen_at(&ty, names)
+}
+
+/// A warning at a `#[job]` without a name.
+fn unnamed_job(task: &Task<'_>) -> Option<TokenStream> {
+    task.plan.job.as_ref().filter(|job| !job.is_named)?;
+    let name = task.function.sig.ident.unraw();
+    let note = format!(
+        "its jobs are kept under its path, and a function that is moved or renamed does not find them again: \
+         write `#[job(name = \"{name}\")]`"
+    );
+    Some(warning(task, "JOB_WITHOUT_NAME", &note))
+}
+
+/// A warning at a durable schedule without a name.
+pub(super) fn unnamed_schedule(task: &Task<'_>) -> Option<TokenStream> {
+    let mut attributes = task.plan.attributes.iter();
+    let is_durable = attributes.any(|(key, text)| *key == Attribute::Durable && text == "true");
+    if !is_durable || matches!(task.plan.name, Name::Written(_)) {
+        return None;
+    }
+    let name = task.function.sig.ident.unraw();
+    let note = format!(
+        "its schedule is kept under its path, and a function that is moved or renamed leaves it behind with its jobs: \
+         write `#[scheduled(name = \"{name}\", …)]`"
+    );
+    Some(warning(task, "SCHEDULE_WITHOUT_NAME", &note))
+}
+
+fn warning(task: &Task<'_>, constant: &str, note: &str) -> TokenStream {
+    let ident = &task.function.sig.ident;
+    let used = Ident::new(constant, Span::mixed_site().located_at(ident.span()));
+    let mut seen = used.clone();
+    seen.set_span(ident.span());
+    quote! {
+        #[deprecated(note = #note)]
+        const #used: () = ();
+        const _: () = #seen;
+    }
 }

@@ -7,7 +7,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{ReturnType, Type};
 
-use super::facade_call::FacadeCall;
+use super::FacadeCall;
 use super::{Names, Task, job, path, without_self};
 use crate::check::Argument;
 
