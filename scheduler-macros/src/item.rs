@@ -182,6 +182,10 @@ pub(crate) struct Annotation {
 }
 
 /// Removes the annotations from `attrs`, and returns them.
+///
+/// Rustc resolves `#[cfg(…)]` and `#[cfg_attr(…)]` before it expands an attribute, but only those of
+/// the item itself. Those inside of an `impl` block are still there: an annotation may be hidden in a
+/// `cfg_attr`, and what is generated for a method has to stand under the method's conditions.
 pub(crate) fn take_annotations(attrs: &mut Vec<Attribute>) -> Vec<Annotation> {
     let mut taken = Vec::new();
     let old = std::mem::take(attrs);

@@ -13,12 +13,12 @@ use crate::sources;
 /// In the facade `run` comes before `define`, because an entry and a definition have the function that makes a run's call.
 pub(crate) const CRATES: [(&str, &[&str]); 12] = [
     ("crates/api/src", &[]),
-    ("crates/expr/src", &["duration", "cron", "attribute"]),
+    ("crates/expr/src", &["duration", "placeholder", "cron", "attribute"]),
     ("crates/store/src", &["model"]),
     ("crates/node/src", &["firing", "node"]),
     ("crates/sqlite/src", &[]),
     ("crates/postgres/src", &[]),
-    ("scheduler-core/src", &["sync", "time", "trigger", "task", "pool"]),
+    ("scheduler-core/src", &["sync", "time", "trigger", "queue", "task", "pool"]),
     ("scheduler-macros/src", &["args", "check", "expand"]),
     ("src", &["base", "run", "define", "observe", "task", "durable", "start", "testing"]),
     ("crates/dashboard/src", &["log", "view", "prometheus", "web", "server"]),

@@ -145,7 +145,11 @@ const LEAD: usize = 60;
 /// Stands where a part of the text was left out.
 const ELLIPSIS: char = '…';
 
-/// One line of quoted text and the columns of the fault in it.
+/// One line of quoted text and the columns of the fault in it, whatever the text is.
+///
+/// A person may hand a megabyte, control characters, or letters that print on top of each other.
+/// An excerpt has at most [`LIMIT`] characters around the fault, on one line, with everything
+/// invisible written as an escape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Excerpt {
     line: String,

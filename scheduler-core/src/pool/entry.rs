@@ -55,6 +55,9 @@ const WALL_CHECK: Duration = Duration::from_millis(500);
 const SET_BACK_MIN: i128 = 500_000_000;
 
 /// Timers by the time on the wall clock at which they are due.
+///
+/// Their times are never converted to monotonic time: each look compares them with the wall clock. A clock that is set, or that ran on
+/// while the machine was suspended, needs no change here. The price is that a wait for them is bounded.
 #[derive(Debug, Default)]
 pub(super) struct WallQueue {
     heap: BinaryHeap<Reverse<ByKey<Item>>>,

@@ -149,7 +149,11 @@ impl Tally {
     }
 }
 
-/// Workers that sleep.
+/// Workers that sleep, and when each of them looks at the queue.
+///
+/// The first worker that finds nothing due sleeps until the first due time, the next one until the second; further ones sleep
+/// without a time. So two workers take turns, each wakes up by itself, and one task costs one wake-up. A worker that leaves with
+/// work wakes another one only if no sleeper looks in time for the rest.
 #[derive(Debug, Default)]
 pub(super) struct Sleepers {
     list: Vec<Sleeper>,

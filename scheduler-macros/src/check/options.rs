@@ -97,6 +97,9 @@ pub(super) fn texts(args: &Args) -> impl Iterator<Item = (Attribute, &Value, Str
 
 /// Checks the texts one by one. Returns those of attributes where no setting is set: empty if the text is faulty, or a
 /// number whose unit is not known.
+///
+/// The parsers are those of the program's start. The names of zones are a list in `scheduler-expr`, because `chrono-tz` would be compiled
+/// a second time for the compiler, in every fresh build of every user. A test of the engine compares the two.
 fn check_texts(args: &Args, faults: &mut Faults) -> Vec<(Attribute, String)> {
     if let Some(value) = args.value(Key::Name) {
         name(value, faults);

@@ -176,6 +176,10 @@ impl Iterator for FieldValues {
 
 impl ExactSizeIterator for FieldValues {}
 
+/// Writes the one canonical text of an expression, which reads back as an equal one.
+///
+/// A full field is `*`, an even pattern from the start of its field is `*/n`, three or more numbers
+/// in a row are a range, weekdays and months have names.
 impl fmt::Display for CronExpression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&CronField::ALL.map(|field| field_text(self, field)).join(" "))

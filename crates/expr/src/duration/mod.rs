@@ -334,7 +334,10 @@ struct Part<'a> {
     factor: i128,
 }
 
-/// The text of a duration that `text` was meant to be; always one that can be read.
+/// The text of a duration that `text` was surely meant to be, such as `1h30`, `1.5h`, `5 minutes`; always one that can be read.
+///
+/// It guesses nothing if a text may mean two things: a number without a unit, units that do not go
+/// from large to small, a comma.
 fn intended(text: &str) -> Option<String> {
     let text = text.trim();
     if !is_quotable(text) {

@@ -252,7 +252,15 @@ const LEVELS: usize = (u64::BITS - FINEST).div_ceil(BITS) as usize;
 /// A bucket with no more entries is sorted rather than spread over lower levels.
 const FEW: usize = 64;
 
-/// Entries that are due later.
+/// Entries that are due later: a radix heap.
+///
+/// After Ahuja, Mehlhorn, Orlin and Tarjan, *Faster Algorithms for the Shortest Path Problem* (1990). Entries lie unsorted in buckets.
+/// The bucket of an entry is given by the highest group of bits in which its due time differs from `limit`, an instant
+/// that has come: the level is that group, the bucket its value. So a push is a shift, a mask and an append. When the first
+/// bucket is due it is opened: its entries move to lower levels, and the few that are due leave.
+///
+/// INVARIANT: every entry is due after `limit`; in a level above the lowest its bucket is after the bucket of `limit`, and all its higher
+/// bits are those of `limit`. So the first bucket of the lowest level that has any holds the first entry.
 #[derive(Debug)]
 struct LaterQueue<T> {
     /// An instant that has come, and that no entry is due before.

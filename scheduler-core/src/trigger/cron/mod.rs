@@ -282,8 +282,13 @@ const SEARCHABLE_DAYS: std::ops::Range<i64> = 0..47_482;
 const MODEL_YEARS: [[i32; 7]; 2] =
     [[2001, 2002, 2003, 2009, 2010, 2005, 2006], [2024, 2008, 2020, 2004, 2016, 2000, 2012]];
 
-/// The wall-clock times at which an expression matches, as seconds since 1970-01-01T00:00 of that
-/// clock.
+/// The wall-clock times at which an expression matches, without zones, as seconds since 1970-01-01T00:00 of that clock.
+///
+/// Only this type knows the `cron` crate. The crate gets not the user's text but a
+/// normalised one, with every number listed and weekdays counted its way, and wall-clock times
+/// dressed as UTC, so that its own treatment of zones never runs. Features that it lacks are added
+/// here: the days of `L`, `W` and `#`, and years before 1970 and from 2100 on. Those are searched in
+/// a year of the same shape, with the same leap day and the same weekdays.
 #[derive(Clone, Debug)]
 struct Calendar {
     schedule: Schedule,
