@@ -1,6 +1,6 @@
 //! The item that the attribute stands on, read no deeper than needed.
 //!
-//! This module takes a function ([`Function`]) or an `impl` block ([`Block`]) apart, so
+//! This module takes a function ([`Function`]) or an `impl` block ([`ImplBlock`]) apart, so
 //! that the rules can look at it and it can be put together again.
 //!
 //! It parses no body. A function whose body does not parse yet is returned as it is, so that an
@@ -81,7 +81,7 @@ impl ToTokens for Function {
 }
 
 /// An `impl` block.
-pub(crate) struct Block {
+pub(crate) struct ImplBlock {
     /// The block as it would be without its members, to be looked at.
     pub(crate) head: ItemImpl,
     /// The tokens of the head, to be given back.
@@ -92,7 +92,7 @@ pub(crate) struct Block {
     pub(crate) members: Vec<Member>,
 }
 
-impl Block {
+impl ImplBlock {
     /// The attributes of the block, before it and inside.
     pub(crate) fn attrs(&self) -> impl Iterator<Item = &Attribute> {
         self.head.attrs.iter().chain(&self.inner_attrs)
@@ -105,7 +105,7 @@ pub(crate) enum Member {
     Other(TokenStream),
 }
 
-impl Parse for Block {
+impl Parse for ImplBlock {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let mut tokens: Vec<TokenTree> = input.parse::<TokenStream>()?.into_iter().collect();
         let body = match tokens.pop() {
@@ -150,7 +150,7 @@ fn member(input: ParseStream<'_>) -> syn::Result<Member> {
     Ok(Member::Other(tokens.into_iter().collect()))
 }
 
-impl ToTokens for Block {
+impl ToTokens for ImplBlock {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         self.head_tokens.to_tokens(tokens);
         let mut inside = TokenStream::new();

@@ -18,10 +18,10 @@ use std::ops::Range;
 /// assert_eq!(error.help(), Some("write `FRI-SUN,MON`"));
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct ParseError(Box<Details>);
+pub struct ParseError(Box<ParseDetails>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Details {
+struct ParseDetails {
     text: Excerpt,
     span: Range<usize>,
     /// Stands behind the carets.
@@ -30,12 +30,12 @@ struct Details {
     help: Option<String>,
     /// The text that the help says to write in place of the whole.
     replacement: Option<String>,
-    cause: Option<Cause>,
+    cause: Option<ParseErrorCause>,
 }
 
 /// Causes for which an attribute has a help of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum ParseErrorCause {
     /// A number of a duration has no unit.
     NoUnit,
     /// A duration is not longer than zero.
@@ -45,7 +45,7 @@ pub(crate) enum Cause {
 impl ParseError {
     /// An error at these bytes of a text that [`within`](Self::within) names.
     pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self(Box::new(Details {
+        Self(Box::new(ParseDetails {
             text: Excerpt::default(),
             span,
             label: None,
@@ -85,7 +85,7 @@ impl ParseError {
         self
     }
 
-    pub(crate) fn with_cause(mut self, cause: Cause) -> Self {
+    pub(crate) fn with_cause(mut self, cause: ParseErrorCause) -> Self {
         self.0.cause = Some(cause);
         self
     }
@@ -114,7 +114,7 @@ impl ParseError {
         self.0.replacement.as_deref()
     }
 
-    pub(crate) fn cause(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<ParseErrorCause> {
         self.0.cause
     }
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use super::control::check_keep_alive;
 use super::core::PoolCore;
-use super::pool_state::{Parts, PoolState};
+use super::pool_state::{PoolParts, PoolState};
 use super::shutdown::ShutdownPolicy;
 use super::task_pool::Hooks;
 use super::virtual_workers::VirtualWorkers;
 use super::worker::{Starter, StdThreads, ThreadFactory};
 use super::workers::TimerSlack;
 use super::workers::Workers;
-use super::{Owner, RejectionPolicy, ScheduledThreadPool};
+use super::{PoolOwner, RejectionPolicy, ScheduledThreadPool};
 use crate::error::{Error, Failure};
 use crate::observe::{Announcer, Listener};
 use crate::sync::Mutex;
@@ -293,7 +293,7 @@ impl PoolBuilder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let wake_latency = if self.is_precise { Duration::ZERO } else { clock.wake_latency() };
         let timer_slack = TimerSlack { slack: self.slack, wake_latency };
-        let parts = |owner| Parts {
+        let parts = |owner| PoolParts {
             clock,
             hooks: self.hooks,
             announcer: Announcer::new(self.listener),
@@ -305,9 +305,9 @@ impl PoolBuilder {
             owner,
         };
         let rejection = Mutex::new(self.rejection);
-        let make = |owner: &Weak<Owner>| {
-            let weak: Weak<dyn Any + Send + Sync> = Weak::<Owner>::clone(owner);
-            Owner { state: PoolState::new(parts(weak)), rejection }
+        let make = |owner: &Weak<PoolOwner>| {
+            let weak: Weak<dyn Any + Send + Sync> = Weak::<PoolOwner>::clone(owner);
+            PoolOwner { state: PoolState::new(parts(weak)), rejection }
         };
         ScheduledThreadPool { owner: Arc::new_cyclic(make) }
     }

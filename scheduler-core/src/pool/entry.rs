@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::shutdown::Kind;
+use super::shutdown::EntryKind;
 use crate::queue::{self, ByKey, Key, NEVER};
 use crate::task::{Queued, TaskId};
 use crate::time::{Due, Now, Tick, WallTime};
@@ -21,20 +21,20 @@ const KIND_BITS: u32 = 3;
 /// The key of a task: its number orders it among those that are due at the same time. The lowest bits hold the kind, so that the
 /// queue can be counted and swept without looking at tasks.
 #[inline]
-pub(super) fn key(due: u64, id: TaskId, kind: Kind) -> Key {
+pub(super) fn key(due: u64, id: TaskId, kind: EntryKind) -> Key {
     Key { due, sequence: id.0 << KIND_BITS | kind as u64 }
 }
 
 #[inline]
-pub(super) fn kind_of(key: Key) -> Kind {
+pub(super) fn kind_of(key: Key) -> EntryKind {
     match key.sequence % (1 << KIND_BITS) {
-        0 => Kind::Plain,
-        1 => Kind::OneShot,
-        2 => Kind::Recurring,
-        3 => Kind::Resumed,
-        4 => Kind::Alarm,
-        5 => Kind::Timer,
-        _ => Kind::WallTimer,
+        0 => EntryKind::Plain,
+        1 => EntryKind::OneShot,
+        2 => EntryKind::Recurring,
+        3 => EntryKind::Resumed,
+        4 => EntryKind::Alarm,
+        5 => EntryKind::Timer,
+        _ => EntryKind::WallTimer,
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) fn kind_of(key: Key) -> Kind {
 #[inline]
 pub(super) fn due_of(key: Key) -> Due {
     match kind_of(key) {
-        Kind::WallTimer => Due::Wall(WallTime::from_key(key.due)),
+        EntryKind::WallTimer => Due::Wall(WallTime::from_key(key.due)),
         _ => Due::Tick(Tick::from_nanos(key.due)),
     }
 }
@@ -176,11 +176,11 @@ mod tests {
 
     #[test]
     fn the_kind_comes_out_of_the_key_and_the_number_orders() {
-        use Kind::{Alarm, OneShot, Plain, Recurring, Resumed, Timer, WallTimer};
+        use EntryKind::{Alarm, OneShot, Plain, Recurring, Resumed, Timer, WallTimer};
         for kind in [Plain, OneShot, Recurring, Resumed, Alarm, Timer, WallTimer] {
             assert_eq!(kind_of(key(9, TaskId(1 << 59), kind)), kind);
         }
-        assert!(key(9, TaskId(4), Kind::Timer) < key(9, TaskId(5), Kind::OneShot));
+        assert!(key(9, TaskId(4), EntryKind::Timer) < key(9, TaskId(5), EntryKind::OneShot));
     }
 
     struct Idle;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::entry;
 use super::entry::{Entry, Item, key};
 use super::pool_state::PoolState;
-use super::shutdown::Kind;
+use super::shutdown::EntryKind;
 use crate::queue::Key;
 use crate::task::TaskId;
 use crate::time::{Due, Now, Tick};
@@ -22,7 +22,7 @@ const MANY: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     next_id: u64,
-    batch: Batch,
+    batch: InboxBatch,
     submit_state: SubmitState,
     /// By how much a look at the queue may be late, in nanoseconds: a copy of the core's, which never changes.
     slack: u64,
@@ -30,7 +30,7 @@ pub(super) struct Inbox {
 
 /// Submissions that go to the queue together.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct InboxBatch {
     pub(super) entries: Vec<Entry>,
     /// Timers that are armed for a time on the wall clock, and by how much that was ahead when they came.
     pub(super) wall_queue: Vec<(Entry, i128)>,
@@ -76,7 +76,7 @@ impl Inbox {
         TaskId(id)
     }
 
-    pub(super) fn takes(&self, kind: Kind) -> bool {
+    pub(super) fn takes(&self, kind: EntryKind) -> bool {
         if kind.is_internal() { self.submit_state.takes_calls } else { self.submit_state.is_open }
     }
 
@@ -97,9 +97,11 @@ impl Inbox {
         now: Now,
     ) -> FollowUp {
         match place {
-            Due::Tick(due) => self.push(ticket, key(due.as_nanos(), id, Kind::Timer), now.tick),
+            Due::Tick(due) => {
+                self.push(ticket, key(due.as_nanos(), id, EntryKind::Timer), now.tick)
+            }
             Due::Wall(wall) => {
-                let key = key(wall.key(), id, Kind::WallTimer);
+                let key = key(wall.key(), id, EntryKind::WallTimer);
                 self.batch
                     .wall_queue
                     .push((Entry { key, item: ticket }, now.wall.offset(now.tick)));
@@ -129,7 +131,7 @@ impl Inbox {
     }
 
     /// Swaps the submissions for an empty batch, and returns `wake_before` as submitters have left it.
-    pub(super) fn collect(&mut self, empty: &mut Batch) -> Tick {
+    pub(super) fn collect(&mut self, empty: &mut InboxBatch) -> Tick {
         std::mem::swap(&mut self.batch, empty);
         self.submit_state.wake_before
     }

@@ -107,11 +107,11 @@ pub use worker::{ThreadFactory, WorkerThread};
 #[doc(alias = "ScheduledThreadPoolExecutor")]
 #[doc(alias = "ScheduledExecutorService")]
 pub struct ScheduledThreadPool {
-    owner: Arc<Owner>,
+    owner: Arc<PoolOwner>,
 }
 
 /// The part of a pool that its handles share; workers hold the state only.
-struct Owner {
+struct PoolOwner {
     state: Arc<PoolState>,
     rejection: Mutex<RejectionPolicy>,
 }
@@ -123,7 +123,7 @@ impl ScheduledThreadPool {
 }
 
 /// See "Dropping" at [`ScheduledThreadPool`].
-impl Drop for Owner {
+impl Drop for PoolOwner {
     fn drop(&mut self) {
         for task in self.state.shutdown_now() {
             self.state.cancel(Arc::<dyn AnyTask>::clone(&task));

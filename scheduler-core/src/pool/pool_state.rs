@@ -12,10 +12,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::core::Effects;
-use super::core::{Action, PoolCore, Worker, WorkerLoss};
+use super::core::CoreEffects;
+use super::core::{NextAction, PoolCore, Worker, WorkerLoss};
 use super::entry::Entry;
-use super::inbox::{Batch, FollowUp, Inbox};
+use super::inbox::{FollowUp, Inbox, InboxBatch};
 use super::shutdown::RunState;
 use super::task_pool::Hooks;
 use super::worker::Starter;
@@ -56,13 +56,13 @@ pub(super) struct PoolState {
 struct Locked {
     core: PoolCore,
     /// Swapped for the batch of the inbox; empty between steps.
-    batch: Batch,
+    batch: InboxBatch,
     /// True if tasks are to call the pool for each entry that dies, as they know it.
     wants_death_notices: bool,
 }
 
 /// The parts that the builder makes a pool from.
-pub(super) struct Parts {
+pub(super) struct PoolParts {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) hooks: Hooks,
     pub(super) announcer: Announcer,
@@ -75,12 +75,12 @@ pub(super) struct Parts {
 }
 
 impl PoolState {
-    pub(super) fn new(parts: Parts) -> Arc<Self> {
+    pub(super) fn new(parts: PoolParts) -> Arc<Self> {
         let is_heard = parts.announcer.is_heard();
         let is_silent = !is_heard && !parts.hooks.surround_runs();
         let slack = parts.core.timer_slack.slack;
         let locked =
-            Locked { core: parts.core, batch: Batch::default(), wants_death_notices: false };
+            Locked { core: parts.core, batch: InboxBatch::default(), wants_death_notices: false };
         let state = Arc::new_cyclic(|me: &Weak<Self>| {
             let pool = Weak::clone(me) as Weak<dyn TaskPool>;
             let clock = Arc::clone(&parts.clock);
@@ -112,8 +112,8 @@ impl PoolState {
     }
 
     /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
-    pub(super) fn step<R>(&self, step: impl FnOnce(&mut PoolCore, &mut Effects) -> R) -> R {
-        self.step_locked(self.core.lock(), &mut Effects::default(), step).0
+    pub(super) fn step<R>(&self, step: impl FnOnce(&mut PoolCore, &mut CoreEffects) -> R) -> R {
+        self.step_locked(self.core.lock(), &mut CoreEffects::default(), step).0
     }
 
     /// As [`step`](Self::step), and closes the pool to tasks, or to calls, too.
@@ -122,19 +122,19 @@ impl PoolState {
     fn close<R>(
         &self,
         takes_calls: bool,
-        step: impl FnOnce(&mut PoolCore, &mut Effects) -> R,
+        step: impl FnOnce(&mut PoolCore, &mut CoreEffects) -> R,
     ) -> R {
         let locked = self.core.lock();
         self.inbox.lock().close(takes_calls);
-        self.step_locked(locked, &mut Effects::default(), step).0
+        self.step_locked(locked, &mut CoreEffects::default(), step).0
     }
 
     /// As [`step`](Self::step), with the lock held; also returns true if each worker to start was started.
     fn step_locked<R>(
         &self,
         mut locked: MutexGuard<'_, Locked>,
-        effects: &mut Effects,
-        step: impl FnOnce(&mut PoolCore, &mut Effects) -> R,
+        effects: &mut CoreEffects,
+        step: impl FnOnce(&mut PoolCore, &mut CoreEffects) -> R,
     ) -> (R, bool) {
         self.collect(&mut locked, effects);
         let result = step(&mut locked.core, effects);
@@ -158,9 +158,9 @@ impl PoolState {
         worker: &mut Worker,
         now: Option<Now>,
         wake_latency: Option<Duration>,
-        effects: &mut Effects,
-    ) -> Action {
-        let next = |core: &mut PoolCore, effects: &mut Effects| {
+        effects: &mut CoreEffects,
+    ) -> NextAction {
+        let next = |core: &mut PoolCore, effects: &mut CoreEffects| {
             if let Some(wake_latency) = wake_latency {
                 core.timer_slack.wake_latency = wake_latency;
             }
@@ -176,7 +176,7 @@ impl PoolState {
 
     /// Brings to the core what submitters and cancellers left for it.
     #[inline]
-    fn collect(&self, locked: &mut Locked, effects: &mut Effects) {
+    fn collect(&self, locked: &mut Locked, effects: &mut CoreEffects) {
         self.collect_inbox(locked);
         if !self.link.dead.is_quiet(locked.wants_death_notices) {
             self.collect_dead(locked, effects);
@@ -202,7 +202,7 @@ impl PoolState {
     }
 
     #[cold]
-    fn collect_dead(&self, locked: &mut Locked, effects: &mut Effects) {
+    fn collect_dead(&self, locked: &mut Locked, effects: &mut CoreEffects) {
         let dead = self.link.dead.take(locked.wants_death_notices);
         locked.core.note_dead(dead, effects);
     }
@@ -212,7 +212,7 @@ impl PoolState {
     /// RACE: a submission may have come without a wake-up since the last look into the inbox, because a worker was to look in time.
     /// If none does any more, the core collects the submission before it publishes.
     #[inline]
-    fn publish(&self, locked: &mut Locked, effects: &mut Effects) {
+    fn publish(&self, locked: &mut Locked, effects: &mut CoreEffects) {
         loop {
             let wants_death_notices = locked.core.wants_death_notices();
             if wants_death_notices != locked.wants_death_notices {
@@ -242,13 +242,13 @@ impl PoolState {
     /// Does what a submission asks of its submitter; returns true if each worker to start was started.
     #[inline]
     pub(super) fn run_follow_up(&self, follow_up: FollowUp) -> bool {
-        let step: fn(&mut PoolCore, &mut Effects) = match follow_up {
+        let step: fn(&mut PoolCore, &mut CoreEffects) = match follow_up {
             FollowUp::Nothing => return true,
             // Any step collects.
             FollowUp::Collect => |_, _| (),
             FollowUp::EnsureWorkers => PoolCore::ensure_workers,
         };
-        self.step_locked(self.core.lock(), &mut Effects::default(), step).1
+        self.step_locked(self.core.lock(), &mut CoreEffects::default(), step).1
     }
 
     pub(super) fn draw_id(&self) -> TaskId {
@@ -271,9 +271,9 @@ impl PoolState {
 
     /// Starts a worker if there are fewer than the core size; returns true if it did.
     pub(super) fn prestart(&self) -> bool {
-        let prestart = |core: &mut PoolCore, effects: &mut Effects| core.prestart(1, effects);
+        let prestart = |core: &mut PoolCore, effects: &mut CoreEffects| core.prestart(1, effects);
         let (count, are_started) =
-            self.step_locked(self.core.lock(), &mut Effects::default(), prestart);
+            self.step_locked(self.core.lock(), &mut CoreEffects::default(), prestart);
         count > 0 && are_started
     }
 
@@ -353,7 +353,7 @@ impl PoolState {
 /// The effects of a step.
 impl PoolState {
     /// Does what a step has asked for; returns true if each worker to start was started.
-    fn perform(&self, effects: &mut Effects) -> bool {
+    fn perform(&self, effects: &mut CoreEffects) -> bool {
         for gate in effects.wake.drain(..) {
             gate.open();
         }

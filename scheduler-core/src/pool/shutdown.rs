@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::core::{Effects, PoolCore};
+use super::core::{CoreEffects, PoolCore};
 use super::entry::{Entry, Item, due_of, kind_of, on_monotonic_clock};
 use super::inbox::SubmitState;
 use crate::observe::PoolStats;
@@ -79,7 +79,7 @@ impl Default for ShutdownPolicy {
 
 /// The kind of an entry of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     /// A one-shot without options: nothing but its closure.
     Plain,
     /// Any other one-shot.
@@ -95,7 +95,7 @@ pub(crate) enum Kind {
     WallTimer,
 }
 
-impl Kind {
+impl EntryKind {
     /// Returns true if the pool made the item, so that it never is in the hands of a user.
     pub(crate) fn is_internal(self) -> bool {
         self.is_timer() || matches!(self, Self::Resumed | Self::Alarm)
@@ -107,11 +107,16 @@ impl Kind {
 }
 
 /// Returns true if an item may stay in the queue, or enter it, or leave it to be run.
-pub(crate) fn may_run(state: RunState, kind: Kind, is_due: bool, policy: ShutdownPolicy) -> bool {
+pub(crate) fn may_run(
+    state: RunState,
+    kind: EntryKind,
+    is_due: bool,
+    policy: ShutdownPolicy,
+) -> bool {
     match (state, kind) {
         (RunState::Running, _) => true,
         (RunState::ShuttingDown, kind) if kind.is_internal() => true,
-        (RunState::ShuttingDown, Kind::Recurring) => policy.continue_recurring,
+        (RunState::ShuttingDown, EntryKind::Recurring) => policy.continue_recurring,
         (RunState::ShuttingDown, _) => is_due || policy.execute_delayed,
         (RunState::Stopping | RunState::Terminated, _) => false,
     }
@@ -129,7 +134,12 @@ fn known_dead(count: i64) -> usize {
 
 impl PoolCore {
     /// Changes what may still run.
-    pub(super) fn set_policy(&mut self, policy: ShutdownPolicy, now: Now, effects: &mut Effects) {
+    pub(super) fn set_policy(
+        &mut self,
+        policy: ShutdownPolicy,
+        now: Now,
+        effects: &mut CoreEffects,
+    ) {
         self.policy = policy;
         if self.state == RunState::ShuttingDown {
             self.drop_what_may_not_run(now, effects);
@@ -138,7 +148,7 @@ impl PoolCore {
     }
 
     /// Takes no more tasks, and drops those that shall not run any more.
-    pub(super) fn shutdown(&mut self, now: Now, effects: &mut Effects) {
+    pub(super) fn shutdown(&mut self, now: Now, effects: &mut CoreEffects) {
         if self.state != RunState::Running {
             return;
         }
@@ -155,7 +165,7 @@ impl PoolCore {
     pub(super) fn shutdown_now(
         &mut self,
         now: Now,
-        effects: &mut Effects,
+        effects: &mut CoreEffects,
     ) -> Vec<Arc<dyn AnyTask>> {
         if self.state >= RunState::Stopping {
             return Vec::new();
@@ -185,14 +195,14 @@ impl PoolCore {
         self.queue.extract(|_| true, |entry| all.push(entry));
         self.wall_queue.extract(|_| true, |entry| all.push(entry));
         all.sort_by_key(|entry| match kind_of(entry.key) {
-            Kind::WallTimer => on_monotonic_clock(entry.key, now),
+            EntryKind::WallTimer => on_monotonic_clock(entry.key, now),
             _ => entry.key,
         });
         all
     }
 
     /// Drops what may not run any more, and entries that are dead.
-    fn drop_what_may_not_run(&mut self, now: Now, effects: &mut Effects) {
+    fn drop_what_may_not_run(&mut self, now: Now, effects: &mut CoreEffects) {
         let (state, policy) = (self.state, self.policy);
         self.remove_where(effects, |entry| {
             !may_run(state, kind_of(entry.key), due_of(entry.key).is_reached(now), policy)
@@ -201,14 +211,14 @@ impl PoolCore {
     }
 
     /// Drops every task from the queue that has ended.
-    pub(super) fn purge(&mut self, effects: &mut Effects) {
+    pub(super) fn purge(&mut self, effects: &mut CoreEffects) {
         self.remove_where(effects, is_ended);
         self.after_removal(effects);
     }
 
     /// Cancels what waits when the last worker has gone: all of it if no submission can start a worker any more, and
     /// timers in any case, because they are not submitted again.
-    pub(super) fn abandon_what_waits(&mut self, effects: &mut Effects) {
+    pub(super) fn abandon_what_waits(&mut self, effects: &mut CoreEffects) {
         if self.state == RunState::ShuttingDown {
             self.remove_where(effects, |_| true);
             for task in std::mem::take(&mut self.suspended).into_values() {
@@ -220,7 +230,7 @@ impl PoolCore {
     }
 
     /// Wakes idle workers that may leave.
-    pub(super) fn after_removal(&mut self, effects: &mut Effects) {
+    pub(super) fn after_removal(&mut self, effects: &mut CoreEffects) {
         if self.state == RunState::ShuttingDown && self.is_exhausted() {
             self.sleepers.wake_all(&mut effects.wake);
             self.try_terminate(effects);
@@ -230,7 +240,7 @@ impl PoolCore {
     }
 
     /// Declares the end if nothing is left to run, and no worker.
-    pub(super) fn try_terminate(&mut self, effects: &mut Effects) {
+    pub(super) fn try_terminate(&mut self, effects: &mut CoreEffects) {
         let is_over = match self.state {
             RunState::Running | RunState::Terminated => false,
             RunState::ShuttingDown => self.is_exhausted(),
@@ -259,15 +269,15 @@ impl PoolCore {
         view
     }
 
-    pub(super) fn count_dead(&mut self, kind: Kind, more: i64) {
+    pub(super) fn count_dead(&mut self, kind: EntryKind, more: i64) {
         match kind {
-            Kind::Alarm => self.dead_alarms += more,
+            EntryKind::Alarm => self.dead_alarms += more,
             _ => self.dead_others += more,
         }
     }
 
     /// Counts entries that were announced as dead, and sweeps them out where they are many.
-    pub(super) fn note_dead(&mut self, (alarms, others): (i64, i64), effects: &mut Effects) {
+    pub(super) fn note_dead(&mut self, (alarms, others): (i64, i64), effects: &mut CoreEffects) {
         self.dead_alarms += alarms;
         self.dead_others += others;
         let dead = self.dead_alarms + self.dead_others;
@@ -280,12 +290,12 @@ impl PoolCore {
     }
 
     /// Drops dead entries where few entries are to be looked at, so that no worker wakes up for them.
-    pub(super) fn sweep_before_sleep(&mut self, effects: &mut Effects) {
+    pub(super) fn sweep_before_sleep(&mut self, effects: &mut CoreEffects) {
         self.sweep_if_any(FEW, effects);
     }
 
     /// Drops entries that are dead if there are any, and no more entries than this.
-    fn sweep_if_any(&mut self, most: usize, effects: &mut Effects) {
+    fn sweep_if_any(&mut self, most: usize, effects: &mut CoreEffects) {
         if self.dead_alarms + self.dead_others > 0
             && self.queue.len() + self.wall_queue.len() <= most
         {
@@ -294,11 +304,11 @@ impl PoolCore {
     }
 
     /// Drops entries that are dead.
-    fn sweep(&mut self, effects: &mut Effects) {
+    fn sweep(&mut self, effects: &mut CoreEffects) {
         effects.release.reserve((self.dead_alarms + self.dead_others).unsigned_abs() as usize);
         let (mut alarms, before) = (0, effects.release.len());
         let mut drop_entry = |entry: Entry| {
-            alarms += usize::from(kind_of(entry.key) == Kind::Alarm);
+            alarms += usize::from(kind_of(entry.key) == EntryKind::Alarm);
             effects.release.push(entry.item);
         };
         self.sweeps += 1;
@@ -315,7 +325,11 @@ impl PoolCore {
     }
 
     /// Drops entries for which `leaves` returns true; their tasks are cancelled.
-    pub(super) fn remove_where(&mut self, effects: &mut Effects, leaves: impl Fn(&Entry) -> bool) {
+    pub(super) fn remove_where(
+        &mut self,
+        effects: &mut CoreEffects,
+        leaves: impl Fn(&Entry) -> bool,
+    ) {
         let mut removed = Vec::new();
         self.queue.extract(&leaves, |entry| removed.push(entry));
         self.wall_queue.extract(&leaves, |entry| removed.push(entry));
@@ -337,7 +351,7 @@ impl PoolCore {
         Entry { key, item }: Entry,
     ) -> Result<Arc<dyn Interruptible>, Item> {
         let kind = kind_of(key);
-        self.alarms -= usize::from(kind == Kind::Alarm);
+        self.alarms -= usize::from(kind == EntryKind::Alarm);
         let Some(taken_out) = Arc::clone(&item).take_out(due_of(key)) else {
             self.count_dead(kind, -1);
             return Err(item);
@@ -376,14 +390,14 @@ impl PoolCore {
     fn for_each_waiting(&self, mut visit: impl FnMut(Due, &Item)) {
         for entry in self.queue.iter() {
             let (kind, due) = (kind_of(entry.key), due_of(entry.key));
-            if kind != Kind::Alarm && !kind.is_timer() && entry.item.stands_at(due) {
+            if kind != EntryKind::Alarm && !kind.is_timer() && entry.item.stands_at(due) {
                 visit(due, &entry.item);
             }
         }
     }
 
     /// When the first of what waits is due, as both clocks go now.
-    pub(super) fn first_due(&mut self, now: Now, effects: &mut Effects) -> Option<Tick> {
+    pub(super) fn first_due(&mut self, now: Now, effects: &mut CoreEffects) -> Option<Tick> {
         self.sweep_if_any(usize::MAX, effects);
         let tick = Tick::from_nanos(self.queue.first_two()[0].min(self.wall_queue.first_tick(now)));
         Some(tick).filter(|tick| *tick != Tick::MAX)
@@ -428,7 +442,7 @@ fn is_ended(entry: &Entry) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Kind::{Alarm, OneShot, Plain, Recurring, Resumed, Timer, WallTimer};
+    use super::EntryKind::{Alarm, OneShot, Plain, Recurring, Resumed, Timer, WallTimer};
     use super::RunState::{Running, ShuttingDown, Stopping, Terminated};
     use super::*;
 

@@ -8,7 +8,7 @@ use super::control::UnstartedTask;
 use super::entry::key;
 use super::inbox::FollowUp;
 use super::pool_state::PoolState;
-use super::shutdown::Kind;
+use super::shutdown::EntryKind;
 use crate::error::Error;
 use crate::task::block::{Awaited, TaskBlock};
 use crate::task::header::{MaybeOptions, TaskOptions};
@@ -71,7 +71,7 @@ impl ScheduledThreadPool {
         }
         let (link, due) = (Arc::clone(&state.link), now + delay);
         let block = TaskBlock::queued(link, (), Once(body), due);
-        self.submit_block(block, Submission { kind: Kind::Plain, due, now, id: None }, watch)
+        self.submit_block(block, Submission { kind: EntryKind::Plain, due, now, id: None }, watch)
     }
 
     /// Runs a future once, `delay` from now; while it is pending it holds no worker.
@@ -155,7 +155,8 @@ impl ScheduledThreadPool {
     ) -> Result<TaskHandle<T>, Error> {
         let state = self.state();
         let due = now + task.initial_delay;
-        let kind = if task.recurrence.is_recurring() { Kind::Recurring } else { Kind::OneShot };
+        let kind =
+            if task.recurrence.is_recurring() { EntryKind::Recurring } else { EntryKind::OneShot };
         let (body, id) = if state.hooks.decorate.is_some() {
             let id = state.draw_id();
             let around = state.hooks.decorate(id, task.name.as_deref()).map_err(Error::failed)?;
@@ -224,7 +225,7 @@ impl ScheduledThreadPool {
 /// The arguments of a submission to the inbox.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Submission {
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     pub(super) due: Tick,
     pub(super) now: Tick,
     /// The number of the task, where it was drawn before.

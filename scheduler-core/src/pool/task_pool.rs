@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::pool_state::PoolState;
-use super::shutdown::Kind;
+use super::shutdown::EntryKind;
 use crate::error::Failure;
 use crate::observe::{Announcer, Event};
 use crate::task::spec::Around;
@@ -70,7 +70,7 @@ impl TaskPool for PoolState {
                 // Not active any more, but suspended: so it is never counted twice.
                 let info = worker.and_then(|worker| core.workers.find(worker));
                 if let Some(info) = info {
-                    info.tally.end(Kind::OneShot, false);
+                    info.tally.end(EntryKind::OneShot, false);
                 }
                 core.suspend(&task, effects);
             });

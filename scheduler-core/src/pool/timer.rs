@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::ScheduledThreadPool;
 use super::inbox::{FollowUp, Wake};
 use super::pool_state::{PoolState, state_of};
-use super::shutdown::Kind;
+use super::shutdown::EntryKind;
 use super::submit::{Submission, decorated};
 use crate::error::Failure;
 use crate::observe::Event;
@@ -53,7 +53,7 @@ impl<T: Fire> Timer<T> {
         let place = due.not_overtaking(now);
         let (follow_up, arming) = {
             let mut inbox = state.inbox.lock();
-            if !inbox.takes(Kind::Timer) {
+            if !inbox.takes(EntryKind::Timer) {
                 return Wake::refused();
             }
             let arming = self.note_armed(due, place);
@@ -108,7 +108,7 @@ impl Run {
             return TaskHandle::cancelled(block);
         };
         let block = TaskBlock::queued(link, options, decorated(body, around), now);
-        let submission = Submission { kind: Kind::Resumed, due: now, now, id: Some(id) };
+        let submission = Submission { kind: EntryKind::Resumed, due: now, now, id: Some(id) };
         state.submit_or_cancel(block, submission)
     }
 }
@@ -158,7 +158,7 @@ impl ScheduledThreadPool {
         let options = TaskOptions::new(None, Recurrence::Once, OnError::Stop, Tick::MAX, true);
         let block = TaskBlock::queued(Arc::clone(&state.link), options, Once(call), at);
         // The time of the start is not needed yet.
-        let submission = Submission { kind: Kind::Alarm, due: at, now: Tick::ZERO, id: None };
+        let submission = Submission { kind: EntryKind::Alarm, due: at, now: Tick::ZERO, id: None };
         Alarm { handle: state.submit_or_cancel(block, submission) }
     }
 

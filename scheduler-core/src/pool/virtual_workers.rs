@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use super::pool_state::PoolState;
-use super::shutdown::Kind;
+use super::shutdown::EntryKind;
 use super::worker::WorkerThread;
 use super::worker::{WorkerLoop, WorkerStep};
 use super::workers::WorkerNumber;
@@ -260,7 +260,7 @@ pub struct VirtualRun {
     workers: VirtualWorkers,
     worker: WorkerNumber,
     /// None after the end.
-    held: Option<(Box<HeldRun>, Kind, Box<WorkerLoop>)>,
+    held: Option<(Box<HeldRun>, EntryKind, Box<WorkerLoop>)>,
 }
 
 impl VirtualRun {

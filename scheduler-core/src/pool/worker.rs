@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::{fmt, io, thread};
 
-use super::core::{Action, Effects, Finished, Worker, WorkerLoss};
+use super::core::{CoreEffects, Finished, NextAction, Worker, WorkerLoss};
 use super::entry::{Entry, due_of, kind_of};
 use super::pool_state::{PoolState, state_of};
-use super::shutdown::Kind;
+use super::shutdown::EntryKind;
 use super::virtual_workers::VirtualWorkers;
 use super::worker;
 use super::workers::{WorkerInfo, WorkerNumber};
@@ -22,7 +22,7 @@ use crate::unwind::catch;
 /// The result of one step of a worker.
 pub(super) enum WorkerStep {
     /// It has run a task, or found that it had ended; with the outcome, where that is held back.
-    Ran(Option<(Box<HeldRun>, Kind)>),
+    Ran(Option<(Box<HeldRun>, EntryKind)>),
     Waits(Tick),
     Leaves,
 }
@@ -30,14 +30,14 @@ pub(super) enum WorkerStep {
 /// A worker with the memory that its steps use again.
 pub(super) struct WorkerLoop {
     worker: Worker,
-    effects: Effects,
+    effects: CoreEffects,
     /// True if the outcomes of runs are held back.
     holds_outcomes: bool,
 }
 
 impl WorkerLoop {
     pub(super) fn new(info: WorkerInfo, holds_outcomes: bool) -> Self {
-        Self { worker: Worker::new(info), effects: Effects::default(), holds_outcomes }
+        Self { worker: Worker::new(info), effects: CoreEffects::default(), holds_outcomes }
     }
 
     /// Gives back the task that the worker has run, takes the next one, and runs it.
@@ -57,15 +57,15 @@ impl WorkerLoop {
         let mut wake_latency = if self.worker.is_parked { state.wake_latency() } else { None };
         loop {
             match state.next(&mut self.worker, now, wake_latency.take(), &mut self.effects) {
-                Action::Run(entry) => {
+                NextAction::Run(entry) => {
                     // RACE: another worker may have read the clock later, and the task may be due by that reading only.
                     let now = now.filter(|now| due_of(entry.key).is_reached(*now));
                     return self.run(state, entry, now, thread);
                 }
-                Action::Wait(until) => return WorkerStep::Waits(until),
-                Action::Leave => return WorkerStep::Leaves,
-                Action::ReadClock => now = Some(Now::read(&*state.clock)),
-                Action::Retry => now = None,
+                NextAction::Wait(until) => return WorkerStep::Waits(until),
+                NextAction::Leave => return WorkerStep::Leaves,
+                NextAction::ReadClock => now = Some(Now::read(&*state.clock)),
+                NextAction::Retry => now = None,
             }
         }
     }
@@ -81,7 +81,7 @@ impl WorkerLoop {
     ) -> WorkerStep {
         let kind = kind_of(entry.key);
         let is_observed = !state.is_silent || self.holds_outcomes || !thread.is_free();
-        if kind != Kind::Plain || is_observed {
+        if kind != EntryKind::Plain || is_observed {
             return self.run_observed(state, entry, now, thread);
         }
         match thread.enter_plain(entry.item, |task| task.run_plainly()) {
@@ -122,7 +122,7 @@ impl WorkerLoop {
     }
 
     /// Makes the outcome of a run known that was held back, and gives the task back to the pool.
-    pub(super) fn finish(&mut self, state: &Arc<PoolState>, held: HeldRun, kind: Kind) {
+    pub(super) fn finish(&mut self, state: &Arc<PoolState>, held: HeldRun, kind: EntryKind) {
         let HeldRun { run, fired } = held;
         let _as_worker = run::enter_as_worker(state.address(), self.worker.info.number);
         let tally = &self.worker.info.tally;

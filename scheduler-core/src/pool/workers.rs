@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::shutdown::Kind;
+use super::shutdown::EntryKind;
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::{EventCount, Tick, is_brief};
 
@@ -30,7 +30,7 @@ pub(super) struct WorkerInfo {
     pub(super) number: WorkerNumber,
     /// Where it waits.
     pub(super) gate: Arc<EventCount>,
-    pub(super) tally: Arc<Tally>,
+    pub(super) tally: Arc<RunTally>,
 }
 
 impl Workers {
@@ -79,7 +79,7 @@ impl Workers {
     /// Adds a worker whose thread is about to be started.
     pub(super) fn add(&mut self) -> WorkerNumber {
         self.started += 1;
-        let (gate, tally) = (Arc::new(EventCount::new()), Arc::new(Tally::default()));
+        let (gate, tally) = (Arc::new(EventCount::new()), Arc::new(RunTally::default()));
         self.list.push(WorkerInfo { number: self.started, gate, tally });
         self.largest = self.largest.max(self.list.len());
         self.started
@@ -107,24 +107,24 @@ impl Workers {
 
 /// The runs of a worker; only the worker itself writes it.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct RunTally {
     /// Twice the number of runs that are over, and one more while a run is in progress: so both are read at once.
     runs: AtomicU64,
     /// One while the worker makes a call that does not count as a run.
     calls: AtomicU64,
 }
 
-impl Tally {
+impl RunTally {
     /// Notes that a run begins; called under the lock under which its task is taken.
     #[inline]
-    pub(super) fn begin(&self, kind: Kind) {
-        if kind == Kind::Alarm { self.calls.store(1, Ordering::Release) } else { self.add(1) }
+    pub(super) fn begin(&self, kind: EntryKind) {
+        if kind == EntryKind::Alarm { self.calls.store(1, Ordering::Release) } else { self.add(1) }
     }
 
     /// Notes that the run is over, and whether it counts as one.
     #[inline]
-    pub(super) fn end(&self, kind: Kind, counts: bool) {
-        if kind == Kind::Alarm {
+    pub(super) fn end(&self, kind: EntryKind, counts: bool) {
+        if kind == EntryKind::Alarm {
             self.calls.store(0, Ordering::Release);
         } else {
             self.add(if counts { 1 } else { -1 });
@@ -156,13 +156,13 @@ impl Tally {
 /// work wakes another one only if no sleeper looks in time for the rest.
 #[derive(Debug, Default)]
 pub(super) struct Sleepers {
-    list: Vec<Sleeper>,
+    list: Vec<SleepingWorker>,
     /// The number of sleepers that were woken and have not looked yet.
     woken: usize,
 }
 
 #[derive(Debug)]
-struct Sleeper {
+struct SleepingWorker {
     worker: WorkerNumber,
     /// When it looks at the queue by itself; [`Tick::MAX`] for never.
     look: Tick,
@@ -203,7 +203,7 @@ impl Sleepers {
         } else {
             Tick::MAX
         };
-        self.list.push(Sleeper { worker, look, gate: Arc::clone(gate) });
+        self.list.push(SleepingWorker { worker, look, gate: Arc::clone(gate) });
         look
     }
 

@@ -267,12 +267,12 @@ struct LaterQueue<T> {
     limit: u64,
     /// When the first entry is due.
     first: u64,
-    levels: Vec<Level<T>>,
+    levels: Vec<RadixLevel<T>>,
     len: usize,
 }
 
 #[derive(Debug)]
-struct Level<T> {
+struct RadixLevel<T> {
     /// A bit for each bucket that has entries.
     filled: u64,
     buckets: Box<[Bucket<T>; BUCKETS]>,
@@ -338,7 +338,7 @@ impl<T> Bucket<T> {
 impl<T> LaterQueue<T> {
     fn new() -> Self {
         let buckets = || Box::new(std::array::from_fn(|_| Bucket::new()));
-        let level = || Level { filled: 0, buckets: buckets() };
+        let level = || RadixLevel { filled: 0, buckets: buckets() };
         Self { limit: 0, first: NEVER, levels: (0..LEVELS).map(|_| level()).collect(), len: 0 }
     }
 

@@ -5,7 +5,7 @@ use super::header::MaybeOptions;
 use super::run;
 use super::spec::Steps;
 use super::state::Slot;
-use super::state::{Cancel, End, Phase};
+use super::state::{Cancel, TaskEnd, TaskPhase};
 use super::{Cancelled, Interruptible};
 use crate::sync::MutexGuard;
 
@@ -24,13 +24,15 @@ where
     #[inline(always)]
     pub(super) fn cancel_bare(&self, mut slot: MutexGuard<'_, Slot<T, B>>) -> Option<bool> {
         let (was_waiting, died) = match slot.phase {
-            Phase::Waiting { is_queued, .. } => (true, is_queued),
-            Phase::Running { .. } | Phase::Held { .. } => (false, false),
-            Phase::Suspended { .. } | Phase::Leaving { .. } | Phase::Over { .. } => return None,
+            TaskPhase::Waiting { is_queued, .. } => (true, is_queued),
+            TaskPhase::Running { .. } | TaskPhase::Held { .. } => (false, false),
+            TaskPhase::Suspended { .. } | TaskPhase::Leaving { .. } | TaskPhase::Over { .. } => {
+                return None;
+            }
         };
-        self.header.try_end(End::Cancelled)?;
+        self.header.try_end(TaskEnd::Cancelled)?;
         if was_waiting {
-            let over = Phase::Over { is_queued: false, value: None };
+            let over = TaskPhase::Over { is_queued: false, value: None };
             // A bare body has no destructor.
             std::mem::forget(std::mem::replace(&mut slot.phase, over));
         }
@@ -62,7 +64,7 @@ where
                 Some(self.leave(slot, body, died, was_suspended))
             }
             Cancel::IsRunning => {
-                self.header.try_end(End::Cancelled)?;
+                self.header.try_end(TaskEnd::Cancelled)?;
                 let waiters = slot.take_waiters();
                 Some(Cancelled { waiters, was_waiting: false, was_suspended: false })
             }
@@ -99,7 +101,7 @@ where
         }
         slot.phase.left();
         // No other thread ends a task that is leaving.
-        self.header.try_end(End::Cancelled);
+        self.header.try_end(TaskEnd::Cancelled);
         let waiters = slot.take_waiters();
         let suspended = slot.extras.as_mut().and_then(|extras| extras.suspended.take());
         drop(slot);

@@ -163,7 +163,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     ///
     /// As [`wait`](Self::wait).
     pub fn wait_ref(&self) -> Result<TaskValue<T>, Error> {
-        self.block(None).and_then(Outcome::into_result)
+        self.block(None).and_then(TaskOutcome::into_result)
     }
 
     /// The failure of a failed task, without waiting.
@@ -176,7 +176,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first. Read later, it could be the very one that is asked for.
         let state = self.state();
         match self.cell.outcome() {
-            Some(Outcome::Failed(failure)) => Ok(failure),
+            Some(TaskOutcome::Failed(failure)) => Ok(failure),
             _ => Err(Error::wrong_state("failed", state.name())),
         }
     }
@@ -204,7 +204,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     }
 
     /// Blocks until the task has ended or the limit has passed.
-    fn block(&self, limit: Option<Duration>) -> Result<Outcome<T>, Error> {
+    fn block(&self, limit: Option<Duration>) -> Result<TaskOutcome<T>, Error> {
         if let Some(outcome) = self.cell.outcome() {
             return Ok(outcome);
         }
@@ -230,7 +230,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         gate: &Arc<EventCount>,
         run: Option<&Run>,
         limit: Option<Duration>,
-    ) -> Result<Outcome<T>, Error> {
+    ) -> Result<TaskOutcome<T>, Error> {
         let link = &self.cell.header().link;
         let (clock, pool) = (&link.clock, link.address());
         let until = limit.map(|limit| clock.now() + limit);
@@ -310,7 +310,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first, as in `failure_now`.
         let state = self.state();
         match self.cell.outcome() {
-            Some(Outcome::Value(value)) => Ok(T::clone(&value)),
+            Some(TaskOutcome::Value(value)) => Ok(T::clone(&value)),
             _ => Err(Error::wrong_state("completed", state.name())),
         }
     }
@@ -396,7 +396,7 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskFuture<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let cell = &this.handle.cell;
-        let result = |outcome: Outcome<T>| outcome.into_result().map(|value| T::clone(&value));
+        let result = |outcome: TaskOutcome<T>| outcome.into_result().map(|value| T::clone(&value));
         if let Some(outcome) = cell.outcome() {
             return Poll::Ready(result(outcome));
         }
@@ -412,7 +412,7 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskFuture<T> {
                 this.waker = Some(number);
                 Poll::Pending
             }
-            Err(_) => Poll::Ready(result(cell.outcome().unwrap_or(Outcome::Cancelled))),
+            Err(_) => Poll::Ready(result(cell.outcome().unwrap_or(TaskOutcome::Cancelled))),
         }
     }
 }
@@ -501,13 +501,13 @@ impl<T: fmt::Debug + 'static> fmt::Debug for TaskValue<T> {
 }
 
 /// The outcome of a task, as its handles report it.
-pub(crate) enum Outcome<T: 'static> {
+pub(crate) enum TaskOutcome<T: 'static> {
     Value(TaskValue<T>),
     Cancelled,
     Failed(Failure),
 }
 
-impl<T: 'static> Outcome<T> {
+impl<T: 'static> TaskOutcome<T> {
     /// The value, where there is one. It is cloned outside every lock: that is user code.
     pub(super) fn into_result(self) -> Result<TaskValue<T>, Error> {
         match self {

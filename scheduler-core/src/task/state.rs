@@ -81,14 +81,14 @@ impl TaskState {
 
 /// The end of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum TaskEnd {
     Completed = 1,
     Failed = 2,
     Cancelled = 3,
 }
 
 /// The state of a task that has not ended, with its body; small, because there may be very many tasks.
-pub(crate) enum Phase<B, V> {
+pub(crate) enum TaskPhase<B, V> {
     /// Waits to be run.
     Waiting {
         /// True if an entry of the queue stands for it.
@@ -155,7 +155,7 @@ pub(crate) enum Suspend<B = ()> {
     IsOver(B),
 }
 
-impl<B, V> Phase<B, V> {
+impl<B, V> TaskPhase<B, V> {
     const OVER: Self = Self::Over { is_queued: false, value: None };
 
     pub(crate) fn visible(&self) -> TaskState {
@@ -289,7 +289,7 @@ impl<B, V> Phase<B, V> {
 
 /// The data that a task's lock guards.
 pub(super) struct Slot<T, B> {
-    pub(super) phase: Phase<B, Arc<T>>,
+    pub(super) phase: TaskPhase<B, Arc<T>>,
     /// When the task is due, or was for its present run.
     pub(super) due: Tick,
     pub(super) extras: Option<Box<Extras<T, B>>>,
@@ -303,7 +303,7 @@ pub(super) struct Extras<T, B> {
     /// The present run, while its future is pending.
     pub(super) suspended: Option<Run>,
     /// A step of a virtual worker whose outcome is held back.
-    pub(super) held: Option<Stepped<T, B>>,
+    pub(super) held: Option<StepOutcome<T, B>>,
     /// Why the task has failed.
     pub(super) failure: Option<Failure>,
 }
@@ -329,21 +329,21 @@ impl<T, B> Slot<T, B> {
     }
 
     /// Takes the step that is held back.
-    pub(super) fn take_held(&mut self) -> Option<Stepped<T, B>> {
+    pub(super) fn take_held(&mut self) -> Option<StepOutcome<T, B>> {
         self.phase.run_on();
         self.extras.as_mut()?.held.take()
     }
 }
 
 /// The result of one step, and what is left of the body.
-pub(super) struct Stepped<T, B> {
+pub(super) struct StepOutcome<T, B> {
     pub(super) body: Option<B>,
     pub(super) step: Step<T>,
     /// True if the body was not run, because the before-run hook has panicked.
     pub(super) was_refused: bool,
 }
 
-impl<T, B> Stepped<T, B> {
+impl<T, B> StepOutcome<T, B> {
     pub(super) fn is_pending(&self) -> bool {
         self.step.is_pending()
     }

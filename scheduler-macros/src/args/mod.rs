@@ -163,7 +163,7 @@ enum Takes {
 
 /// The spelling of an option.
 #[derive(Clone, Copy, Debug)]
-struct Spec {
+struct OptionSpec {
     key: Key,
     name: &'static str,
     takes: Takes,
@@ -177,44 +177,44 @@ struct Spec {
 pub(crate) const NTH: &str = "__nth";
 
 /// The options that are no attributes.
-const OTHERS: [Spec; 7] = [
-    Spec {
+const OTHERS: [OptionSpec; 7] = [
+    OptionSpec {
         key: Key::Name,
         name: "name",
         takes: Takes::Text,
         example: r#"name = "nightly-report""#,
         aliases: &["id"],
     },
-    Spec {
+    OptionSpec {
         key: Key::Retry,
         name: "retry",
         takes: Takes::Options,
         example: "retry(max = 3)",
         aliases: &["retries", "retryable"],
     },
-    Spec {
+    OptionSpec {
         key: Key::Crate,
         name: "crate",
         takes: Takes::Path,
         example: "crate = my::scheduler",
         aliases: &[],
     },
-    Spec { key: Key::Nth, name: NTH, takes: Takes::Number, example: "", aliases: &[] },
-    Spec {
+    OptionSpec { key: Key::Nth, name: NTH, takes: Takes::Number, example: "", aliases: &[] },
+    OptionSpec {
         key: Key::Version,
         name: "version",
         takes: Takes::Number,
         example: "version = 2",
         aliases: &["payload_version"],
     },
-    Spec {
+    OptionSpec {
         key: Key::Upgrade,
         name: "upgrade",
         takes: Takes::Path,
         example: "upgrade = from_v1",
         aliases: &["migrate", "convert"],
     },
-    Spec {
+    OptionSpec {
         key: Key::Alias,
         name: "alias",
         takes: Takes::TextOrList,
@@ -226,7 +226,7 @@ const OTHERS: [Spec; 7] = [
 /// The options that only a job has.
 const OF_JOBS: [Key; 3] = [Key::Version, Key::Upgrade, Key::Alias];
 
-impl Spec {
+impl OptionSpec {
     /// Returns true if it takes a number that has no unit.
     fn is_count(&self) -> bool {
         let Key::Attribute(attribute) = self.key else { return false };
@@ -257,13 +257,13 @@ impl Spec {
 }
 
 /// The options that may stand between the parentheses of the attribute, or of the option `around`.
-fn options(form: Form, around: Option<Spec>) -> Vec<Spec> {
+fn options(form: Form, around: Option<OptionSpec>) -> Vec<OptionSpec> {
     let group = around.map(|spec| spec.name);
     let attributes = Attribute::ALL.iter().filter(|attribute| attribute.group() == group);
     let attributes = attributes.filter(|attribute| form.has(**attribute));
-    let others: &[Spec] = if around.is_none() { &OTHERS } else { &[] };
+    let others: &[OptionSpec] = if around.is_none() { &OTHERS } else { &[] };
     let others = others.iter().filter(|spec| form == Form::Job || !OF_JOBS.contains(&spec.key));
-    attributes.map(|attribute| Spec::of(*attribute)).chain(others.copied()).collect()
+    attributes.map(|attribute| OptionSpec::of(*attribute)).chain(others.copied()).collect()
 }
 
 impl Key {
@@ -272,9 +272,9 @@ impl Key {
     pub(crate) const INITIAL_DELAY: Self = Self::Attribute(Attribute::InitialDelay);
     pub(crate) const TIME_UNIT: Self = Self::Attribute(Attribute::TimeUnit);
 
-    fn spec(self) -> Spec {
+    fn spec(self) -> OptionSpec {
         match self {
-            Self::Attribute(attribute) => Spec::of(attribute),
+            Self::Attribute(attribute) => OptionSpec::of(attribute),
             Self::Name => OTHERS[0],
             Self::Retry => OTHERS[1],
             Self::Crate => OTHERS[2],
@@ -297,7 +297,7 @@ impl Key {
 }
 
 /// The options that a user may write.
-fn offered(options: &[Spec]) -> impl Iterator<Item = &Spec> {
+fn offered(options: &[OptionSpec]) -> impl Iterator<Item = &OptionSpec> {
     options.iter().filter(|spec| spec.key != Key::Nth)
 }
 

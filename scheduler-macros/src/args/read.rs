@@ -6,14 +6,14 @@ use scheduler_expr::{
 };
 use syn::{Expr, ExprArray, ExprLit, Lit, LitBool, LitInt, LitStr, Path};
 
-use super::{Args, Form, Key, Spec, Takes, Value, WrittenOption, offered, options};
+use super::{Args, Form, Key, OptionSpec, Takes, Value, WrittenOption, offered, options};
 use crate::diagnostic::{self, Faults};
 
 impl Args {
     /// Reads the tokens between the parentheses; reports every fault and goes on.
     pub(crate) fn parse(tokens: TokenStream, form: Form, faults: &mut Faults) -> Self {
         let mut args = Self::default();
-        Reader { args: &mut args, faults, form, options: options(form, None), around: None }
+        OptionReader { args: &mut args, faults, form, options: options(form, None), around: None }
             .read_all(tokens);
         args
     }
@@ -66,17 +66,17 @@ fn stream(tokens: &[TokenTree]) -> TokenStream {
 }
 
 /// Reads one piece after the other.
-struct Reader<'a> {
+struct OptionReader<'a> {
     args: &'a mut Args,
     faults: &'a mut Faults,
     form: Form,
     /// The options that may stand here.
-    options: Vec<Spec>,
+    options: Vec<OptionSpec>,
     /// The option around them, if there is one.
-    around: Option<Spec>,
+    around: Option<OptionSpec>,
 }
 
-impl Reader<'_> {
+impl OptionReader<'_> {
     fn read_all(&mut self, tokens: TokenStream) {
         for piece in split_at_commas(tokens) {
             self.read(&piece);
@@ -125,13 +125,13 @@ impl Reader<'_> {
         self.args.options.push(WrittenOption { key: spec.key, word: word.clone(), value });
     }
 
-    fn options_in_parentheses(&mut self, spec: Spec, word: &Ident, rest: &[TokenTree]) {
-        let Spec { name, example, .. } = spec;
+    fn options_in_parentheses(&mut self, spec: OptionSpec, word: &Ident, rest: &[TokenTree]) {
+        let OptionSpec { name, example, .. } = spec;
         let message = match rest {
             [TokenTree::Group(list)] if is_filled(list) => {
                 let around = Some(spec);
                 let (form, options) = (self.form, options(self.form, around));
-                Reader { args: self.args, faults: self.faults, form, options, around }
+                OptionReader { args: self.args, faults: self.faults, form, options, around }
                     .read_all(list.stream());
                 return;
             }
@@ -149,8 +149,8 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&mut self, spec: &Spec, word: &Ident, rest: &[TokenTree]) -> Option<Value> {
-        let Spec { name, example, .. } = spec;
+    fn value(&mut self, spec: &OptionSpec, word: &Ident, rest: &[TokenTree]) -> Option<Value> {
+        let OptionSpec { name, example, .. } = spec;
         let value = match rest.split_first() {
             None if spec.is_bare() => {
                 return Some(Value::Flag(LitBool { value: true, span: word.span() }));
@@ -221,8 +221,8 @@ fn list_of_texts(list: ExprArray) -> Option<Value> {
 }
 
 /// The message for a value of the wrong kind.
-fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
-    let Spec { name, example, takes, .. } = spec;
+fn wrong_kind(spec: &OptionSpec, tokens: &TokenStream) -> String {
+    let OptionSpec { name, example, takes, .. } = spec;
     let found = tokens.to_string();
     if let Some(next) = without_comma(tokens) {
         return format!("expected `,` before {next}: options are separated by commas");
@@ -255,8 +255,8 @@ fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
 }
 
 /// The message for a number with a unit or a type of Rust behind it, such as `5s` or `5u64`.
-fn number_with_suffix(spec: &Spec, number: &LitInt) -> String {
-    let Spec { name, example, .. } = spec;
+fn number_with_suffix(spec: &OptionSpec, number: &LitInt) -> String {
+    let OptionSpec { name, example, .. } = spec;
     let digits = number.base10_digits();
     if is_type(number.suffix()) {
         let period = intended_period(&format!("{digits}s"));
@@ -297,7 +297,12 @@ fn path_in_quotes(tokens: &TokenStream) -> Option<String> {
 }
 
 /// The message for an unknown option.
-pub(super) fn unknown(word: &str, form: Form, options: &[Spec], around: Option<Spec>) -> String {
+pub(super) fn unknown(
+    word: &str,
+    form: Form,
+    options: &[OptionSpec],
+    around: Option<OptionSpec>,
+) -> String {
     let said_elsewhere = || of_made_jobs(word, form).or_else(|| of_part(word, form, options));
     let of_schedule = of_schedules(word, form, around);
     if let Some(message) = of_schedule.or_else(|| said_elsewhere().filter(|_| around.is_none())) {
@@ -326,7 +331,7 @@ pub(super) fn unknown(word: &str, form: Form, options: &[Spec], around: Option<S
 }
 
 /// The message for an option of `#[scheduled]` in a `#[job]`.
-fn of_schedules(word: &str, form: Form, around: Option<Spec>) -> Option<String> {
+fn of_schedules(word: &str, form: Form, around: Option<OptionSpec>) -> Option<String> {
     if form == Form::Schedule || around.is_some() {
         return None;
     }
@@ -340,8 +345,8 @@ fn of_schedules(word: &str, form: Form, around: Option<Spec>) -> Option<String> 
 }
 
 /// The message for an option that stands inside of another one, as `base` in `retry(…)`.
-fn of_part(word: &str, form: Form, options: &[Spec]) -> Option<String> {
-    let is_called = |spec: &Spec| spec.name == word || spec.aliases.contains(&word);
+fn of_part(word: &str, form: Form, options: &[OptionSpec]) -> Option<String> {
+    let is_called = |spec: &OptionSpec| spec.name == word || spec.aliases.contains(&word);
     if options.iter().any(is_called) {
         return None;
     }
@@ -418,7 +423,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check_aliases(form: Form, around: Option<Spec>) {
+    fn check_aliases(form: Form, around: Option<OptionSpec>) {
         let options = options(form, around);
         for spec in &options {
             for alias in spec.aliases {

@@ -13,7 +13,7 @@ use super::form::{self, Argument, bare};
 use super::job;
 use crate::args::{Args, Form, Key};
 use crate::diagnostic::Faults;
-use crate::item::{self, Block, Function};
+use crate::item::{self, Function, ImplBlock};
 
 /// Checks that the scheduler can call the function. Returns where its arguments come from.
 pub(crate) fn function(
@@ -222,7 +222,7 @@ pub(crate) struct Owner {
 }
 
 /// Checks a block and its options; `None` if its methods cannot be scheduled.
-pub(crate) fn block(args: &Args, block: &Block, faults: &mut Faults) -> Option<Owner> {
+pub(crate) fn block(args: &Args, block: &ImplBlock, faults: &mut Faults) -> Option<Owner> {
     check_options(args, faults);
     let head = &block.head;
     if let Some((bang, path, _)) = &head.trait_ {
@@ -276,7 +276,7 @@ fn name_of(ty: &Type) -> Option<String> {
 }
 
 /// Reports a block in which nothing is annotated.
-pub(crate) fn nothing_annotated(block: &Block, faults: &mut Faults) {
+pub(crate) fn nothing_annotated(block: &ImplBlock, faults: &mut Faults) {
     let message = "no method of this `impl` block is scheduled\n\
                    write `#[scheduled(…)]` or `#[job(…)]`, by this name, on those that are to be, \
                    such as `#[scheduled(fixed_rate = \"5s\")]`";

@@ -28,7 +28,7 @@ use crate::item::Function;
 pub(crate) use form::Argument;
 use form::{Wanted, shown};
 pub(crate) use function::{Owner, block, function, not_a_function, nothing_annotated};
-pub(crate) use job::{Job, check_one_job, take_payload_mark};
+pub(crate) use job::{JobPlan, check_one_job, take_payload_mark};
 pub(crate) use options::cron_text;
 
 /// An annotation that was found to be right.
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     /// The facade, as the user's crate can name it.
     pub(crate) facade: Path,
     /// Of a `#[job]`.
-    pub(crate) job: Option<Job>,
+    pub(crate) job: Option<JobPlan>,
 }
 
 /// The name of the task.

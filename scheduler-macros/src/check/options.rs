@@ -70,7 +70,7 @@ fn check_together(args: &Args, form: Form, resolved: &[(Attribute, String)], fau
     let has_rule = form == Form::Job
         || args.rules().next().is_some()
         || args.get(Key::INITIAL_DELAY).is_some();
-    for fault in Attribute::check_together(&texts, rule, Unit::of(args).any()) {
+    for fault in Attribute::check_together(&texts, rule, TimeUnit::of(args).any()) {
         let is_certain = !args.is_incomplete && has_rule;
         if is_certain || fault.attribute() == Attribute::InitialDelay {
             push(args, &fault, faults);
@@ -107,7 +107,7 @@ fn check_texts(args: &Args, faults: &mut Faults) -> Vec<(Attribute, String)> {
     if let Some(value) = args.value(Key::Alias) {
         alias(value, faults);
     }
-    let unit = Unit::of(args);
+    let unit = TimeUnit::of(args);
     let is_off = args.value(Key::CRON).and_then(Value::text).as_deref() == Some("-");
     let mut all = Vec::new();
     for (attribute, value, written) in texts(args) {
@@ -149,14 +149,14 @@ pub(crate) fn cron_text(argument: &TokenStream, faults: &mut Faults) {
 
 /// The unit of the bare numbers.
 #[derive(Clone, Copy)]
-enum Unit {
+enum TimeUnit {
     None,
     Known(DurationUnit),
     /// There is one, which is faulty or a placeholder.
     Unknown,
 }
 
-impl Unit {
+impl TimeUnit {
     pub(super) fn of(args: &Args) -> Self {
         if args.get(Key::TIME_UNIT).is_none() {
             return Self::None;

@@ -13,11 +13,11 @@ use syn::Type;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
-use super::{FacadeCall, Names, Task, without_self};
+use super::{FacadeCall, Idents, Task, without_self};
 use crate::check::{Argument, Name, Owner};
 
 /// The type, and what stands beside the entry.
-pub(super) fn job_constructor(task: &Task<'_>, names: &Names) -> (TokenStream, TokenStream) {
+pub(super) fn job_constructor(task: &Task<'_>, names: &Idents) -> (TokenStream, TokenStream) {
     let ident = &task.function.sig.ident;
     let vis = &task.function.vis;
     let job_constructor = job_constructor_name(ident);
@@ -35,7 +35,7 @@ pub(super) fn job_constructor(task: &Task<'_>, names: &Names) -> (TokenStream, T
 }
 
 /// The associated function of a method's type.
-pub(super) fn method_job_constructor(task: &Task<'_>, names: &Names) -> TokenStream {
+pub(super) fn method_job_constructor(task: &Task<'_>, names: &Idents) -> TokenStream {
     let Some(Owner { ty, .. }) = task.owner else { return TokenStream::new() };
     let (ident, vis) = (&task.function.sig.ident, &task.function.vis);
     let function =
@@ -53,8 +53,8 @@ fn job_constructor_name(function: &Ident) -> Ident {
 }
 
 /// The function that makes a job.
-fn make(task: &Task<'_>, vis: &TokenStream, function: &Ident, names: &Names) -> TokenStream {
-    let Names { private, constant, .. } = names;
+fn make(task: &Task<'_>, vis: &TokenStream, function: &Ident, names: &Idents) -> TokenStream {
+    let Idents { private, constant, .. } = names;
     let name = task.function.sig.ident.unraw();
     let payload = payload(task);
     let doc = match payload {
@@ -98,7 +98,7 @@ pub(super) fn facts(task: &Task<'_>, private: &Ident) -> TokenStream {
 }
 
 /// Decodes the payload of a run.
-pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Names, run: &Ident) -> TokenStream {
+pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Idents, run: &Ident) -> TokenStream {
     let private = &names.private;
     let (version, upgrade) = match &task.plan.job {
         Some(job) => (job.version, job.upgrade.as_ref()),

@@ -22,12 +22,12 @@ use crate::item::{self, Function};
 /// Generates the entry of an annotation; the function itself is not part of it.
 pub(crate) fn entry(task: &Task<'_>) -> TokenStream {
     let unnamed = job::unnamed_schedule(task);
-    entry_and(task, &Names::without_collisions(task), &quote!(#unnamed))
+    entry_and(task, &Idents::without_collisions(task), &quote!(#unnamed))
 }
 
 /// Generates the entry of a job, and what makes jobs.
 pub(crate) fn job(task: &Task<'_>) -> TokenStream {
-    let names = &Names::without_collisions(task);
+    let names = &Idents::without_collisions(task);
     let (job_constructor, beside) = job::job_constructor(task, names);
     let entry = entry_and(task, names, &beside);
     quote!(#job_constructor #entry)
@@ -36,14 +36,14 @@ pub(crate) fn job(task: &Task<'_>) -> TokenStream {
 /// Generates the entry of a method that runs jobs, and an associated function that makes them. `path` is how the annotation
 /// was named, which counts as a use of its import.
 pub(crate) fn job_method(task: &Task<'_>, path: &Path) -> TokenStream {
-    let names = &Names::without_collisions(task);
+    let names = &Idents::without_collisions(task);
     let job_constructor = job::method_job_constructor(task, names);
     entry_and(task, names, &quote!(#[allow(unused_imports)] use #path as _; #job_constructor))
 }
 
 /// The entry, and beside it what needs it.
-fn entry_and(task: &Task<'_>, names: &Names, beside: &TokenStream) -> TokenStream {
-    let Names { private, constant, .. } = names;
+fn entry_and(task: &Task<'_>, names: &Idents, beside: &TokenStream) -> TokenStream {
+    let Idents { private, constant, .. } = names;
     let facade = &task.plan.facade;
     let function = check::path(&task.function.sig.ident, task.owner);
     let name = name(task, private);
@@ -177,13 +177,13 @@ impl<'a> Task<'a> {
 }
 
 /// The names that generated code brings into scope.
-struct Names {
+struct Idents {
     private: Ident,
     constant: Ident,
     own_type: Ident,
 }
 
-impl Names {
+impl Idents {
     /// Names that collide with none that the function's signature or its `impl` mentions.
     fn without_collisions(task: &Task<'_>) -> Self {
         let sig = &task.function.sig;
@@ -214,7 +214,7 @@ fn path(task: &Task<'_>) -> TokenStream {
 }
 
 /// A name for `Self`, if an argument of a method mentions it.
-fn own_type(task: &Task<'_>, names: &Names) -> Option<TokenStream> {
+fn own_type(task: &Task<'_>, names: &Idents) -> Option<TokenStream> {
     let owner = task.owner?;
     let own_type = &names.own_type;
     let mentions = |ty: &Type| {
@@ -292,7 +292,7 @@ impl FacadeCall<'_> {
     ///
     /// Rustc reports an unfulfilled bound at the path of the function that has it, at the type that
     /// it is given, or at the call; all three are then the same place, and it reports it once.
-    fn seen_at(self, part: &TokenStream, names: &Names) -> TokenStream {
+    fn seen_at(self, part: &TokenStream, names: &Idents) -> TokenStream {
         let Self { function, generic, arguments } = self;
         let mut spans = part.clone().into_iter().map(|token| token.span());
         let first = spans.next().unwrap_or_else(Span::call_site);

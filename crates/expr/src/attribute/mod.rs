@@ -176,10 +176,10 @@ impl RuleKind {
 /// assert_eq!(error.caret().as_deref(), Some("0 0 25 * * *\n    ^^ hour"));
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct AttributeError(Box<Details>);
+pub struct AttributeError(Box<AttributeDetails>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Details {
+struct AttributeDetails {
     attribute: Attribute,
     reason: Wording,
     caret: Option<String>,
@@ -189,7 +189,13 @@ struct Details {
 
 impl AttributeError {
     fn new(attribute: Attribute, reason: Wording) -> Self {
-        Self(Box::new(Details { attribute, reason, caret: None, help: None, is_about_text: true }))
+        Self(Box::new(AttributeDetails {
+            attribute,
+            reason,
+            caret: None,
+            help: None,
+            is_about_text: true,
+        }))
     }
 
     /// The text is at fault.

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-use super::{CronExpression, CronField, MONTH_NAMES, Word, join, words};
+use super::{CronExpression, CronField, MONTH_NAMES, Token, join, words};
 use crate::calendar::{CalendarDays, MonthShape, lengths_of};
 use crate::error::{Excerpt, quoted};
 
@@ -205,7 +205,7 @@ impl NeverFires {
 
     /// Explains an expression that never matches.
     fn explain(cron: &CronExpression) -> Self {
-        let whole = Word { text: cron.source(), at: 0 };
+        let whole = Token { text: cron.source(), at: 0 };
         let word = |field: CronField| words(whole).nth(field as usize).unwrap_or(whole);
         let (day, weekday) = (word(CronField::DayOfMonth), word(CronField::DayOfWeek));
         let months = cron.fields.months;

@@ -76,7 +76,7 @@ enum Shape {
 }
 
 /// The hours, minutes and seconds of an expression.
-struct Clock {
+struct TimeFields {
     hours: Vec<u8>,
     minutes: Vec<u8>,
     seconds: Vec<u8>,
@@ -84,7 +84,7 @@ struct Clock {
 
 fn time_words(cron: &CronExpression) -> Option<TimeWords> {
     let values = |field| cron.values(field).collect::<Vec<_>>();
-    let clock = Clock {
+    let clock = TimeFields {
         hours: values(CronField::Hour),
         minutes: values(CronField::Minute),
         seconds: values(CronField::Second),
@@ -98,7 +98,7 @@ fn time_words(cron: &CronExpression) -> Option<TimeWords> {
     clock.stretches().map(|words| TimeWords { words, are_bare: false })
 }
 
-impl Clock {
+impl TimeFields {
     fn shapes(&self) -> (Shape, Shape, Shape) {
         (shape(&self.hours, 24), shape(&self.minutes, 60), shape(&self.seconds, 60))
     }

@@ -38,7 +38,7 @@ use std::hash::{Hash, Hasher};
 
 use crate::calendar::CalendarDays;
 use days::{DaysOfMonth, DaysOfWeek, bits};
-use parse::{DAY_NAMES, MONTH_NAMES, Word, has_zone_prefix, short_name, words};
+use parse::{DAY_NAMES, MONTH_NAMES, Token, has_zone_prefix, short_name, words};
 
 pub use days::NeverFires;
 pub use parse::CronField;

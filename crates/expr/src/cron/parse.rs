@@ -39,7 +39,7 @@ impl FromStr for CronExpression {
 /// Reads the six fields of an expression, or of the macro that stands for them.
 fn parse(text: &str) -> Result<Fields, ParseError> {
     let at = text.len() - text.trim_start_matches(is_outer_blank).len();
-    let whole = Word { text: text.trim_matches(is_outer_blank), at };
+    let whole = Token { text: text.trim_matches(is_outer_blank), at };
     if whole.text.is_empty() {
         return Err(empty(text.len()));
     }
@@ -48,12 +48,12 @@ fn parse(text: &str) -> Result<Fields, ParseError> {
     }
     if whole.text.starts_with('@') {
         let fields = fields_of_macro(whole.text).ok_or_else(|| unknown_macro(whole))?;
-        return parse_fields(Word { text: fields, at: 0 });
+        return parse_fields(Token { text: fields, at: 0 });
     }
     parse_fields(whole)
 }
 
-fn parse_fields(whole: Word<'_>) -> Result<Fields, ParseError> {
+fn parse_fields(whole: Token<'_>) -> Result<Fields, ParseError> {
     check_separators(whole)?;
     let mut words = words(whole);
     let first_six = std::array::from_fn(|_| words.next());
@@ -93,12 +93,12 @@ fn empty(length: usize) -> ParseError {
     ParseError::new(0..length, reason).with_help("write for example `0 0 9 * * MON-FRI`".to_owned())
 }
 
-fn too_long(whole: Word<'_>) -> ParseError {
+fn too_long(whole: Token<'_>) -> ParseError {
     let reason = format!("the text has {} bytes, and 64 KiB are the most", whole.text.len());
     ParseError::new(whole.span(), reason).with_help("write each value of a list once".to_owned())
 }
 
-fn unknown_macro(word: Word<'_>) -> ParseError {
+fn unknown_macro(word: Token<'_>) -> ParseError {
     let (name, argument) = word.text.split_once(' ').unwrap_or((word.text, ""));
     let (argument, lower) = (argument.trim(), name.to_ascii_lowercase());
     let is_known = MACROS.iter().any(|(known, _)| *known == lower);
@@ -135,7 +135,7 @@ fn rate_of(text: &str) -> Option<String> {
 }
 
 /// Refuses blanks other than the space: Spring separates fields by nothing else.
-fn check_separators(whole: Word<'_>) -> Result<(), ParseError> {
+fn check_separators(whole: Token<'_>) -> Result<(), ParseError> {
     let is_blank = |c: char| c != ' ' && c.is_whitespace();
     let Some((at, blank)) = whole.text.char_indices().find(|(_, c)| is_blank(*c)) else {
         return Ok(());
@@ -151,7 +151,7 @@ fn check_separators(whole: Word<'_>) -> Result<(), ParseError> {
     Err(fault.with_help("write a space instead".to_owned()))
 }
 
-fn field_count(whole: Word<'_>, found: usize) -> ParseError {
+fn field_count(whole: Token<'_>, found: usize) -> ParseError {
     let fields = if found == 1 { "field" } else { "fields" };
     let reason = format!("{found} {fields}, but 6 are needed: {FIELD_ORDER}");
     let span = words(whole).nth(6).map_or(whole.span(), |seventh| seventh.at..whole.span().end);
@@ -176,7 +176,7 @@ fn macro_help(text: &str) -> Option<String> {
 
 /// A Unix line lacks the second, and its week begins with Sunday; and if both its day fields are
 /// given, it means either of them, unless one begins with a star.
-fn unix_help(whole: Word<'_>) -> Option<String> {
+fn unix_help(whole: Token<'_>) -> Option<String> {
     let weekday = words(whole).nth(4)?;
     let (before, days) = (&whole.text[..weekday.at - whole.at], unix_weekdays(weekday));
     let text = format!("0 {before}{days}");
@@ -196,7 +196,7 @@ fn unix_help(whole: Word<'_>) -> Option<String> {
 }
 
 /// The weekday field of a Unix line, with the days that a step in the whole week means there.
-fn unix_weekdays(word: Word<'_>) -> String {
+fn unix_weekdays(word: Token<'_>) -> String {
     let items = word.split(',').map(|item| {
         let step = item.text.strip_prefix("*/").and_then(|step| step.parse::<usize>().ok());
         match step {
@@ -212,7 +212,7 @@ fn unix_weekdays(word: Word<'_>) -> String {
 }
 
 /// The help for more than six fields: a year of Quartz, a zone, a comment, or too much.
-fn surplus_help(whole: Word<'_>, found: usize) -> Option<String> {
+fn surplus_help(whole: Token<'_>, found: usize) -> Option<String> {
     let (sixth, seventh) = (words(whole).nth(5)?, words(whole).nth(6)?);
     let six = &whole.text[..sixth.span().end - whole.at];
     let expression = suggestion(six)?;
@@ -384,12 +384,12 @@ impl fmt::Display for CronField {
 
 /// A part of the text, and the byte at which it begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Word<'a> {
+pub(super) struct Token<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
 }
 
-impl<'a> Word<'a> {
+impl<'a> Token<'a> {
     pub(super) fn span(self) -> std::ops::Range<usize> {
         self.at..self.at + self.text.len()
     }
@@ -418,7 +418,7 @@ impl<'a> Word<'a> {
 }
 
 /// The fields of an expression that begins and ends with one.
-pub(super) fn words(whole: Word<'_>) -> impl Iterator<Item = Word<'_>> {
+pub(super) fn words(whole: Token<'_>) -> impl Iterator<Item = Token<'_>> {
     whole.split(' ').filter(|word| !word.text.is_empty())
 }
 

@@ -19,7 +19,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::error::{Cause, ParseError, is_quotable, quoted};
+use crate::error::{ParseError, ParseErrorCause, is_quotable, quoted};
 
 pub(crate) use scan::in_seconds;
 
@@ -122,7 +122,7 @@ fn refuse(text: &str, reason: &str) -> ParseError {
 }
 
 fn not_positive(text: &str) -> ParseError {
-    refuse(text, "must be longer than zero").with_cause(Cause::NotPositive)
+    refuse(text, "must be longer than zero").with_cause(ParseErrorCause::NotPositive)
 }
 
 fn negative(text: &str) -> ParseError {
@@ -325,7 +325,7 @@ impl fmt::Display for SignedDuration {
 const FRACTION_DIGITS: usize = 9;
 
 /// A number and its unit, however they are written.
-struct Part<'a> {
+struct Amount<'a> {
     digits: &'a str,
     /// The digits behind the decimal point.
     fraction: &'a str,
@@ -358,7 +358,7 @@ fn intended(text: &str) -> Option<String> {
     Some(format!("{sign}{}", written.collect::<String>()))
 }
 
-fn parts(text: &str) -> Option<Vec<Part<'_>>> {
+fn parts(text: &str) -> Option<Vec<Amount<'_>>> {
     let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -374,7 +374,7 @@ fn parts(text: &str) -> Option<Vec<Part<'_>>> {
             "" if rest.is_empty() => (unit_after(parts.last()?, digits)?, 1),
             word => unit_named(&word.to_ascii_lowercase())?,
         };
-        parts.push(Part { digits, fraction, unit, factor });
+        parts.push(Amount { digits, fraction, unit, factor });
     }
     (!parts.is_empty()).then_some(parts)
 }
@@ -385,7 +385,7 @@ fn split_after(text: &str, is_part: impl Fn(u8) -> bool) -> (&str, &str) {
 
 /// The unit of a number at the end that has none: the one below that before it, `1h30` being
 /// `1h30m`, unless the number makes more than one of that before it.
-fn unit_after(before: &Part<'_>, digits: &str) -> Option<DurationUnit> {
+fn unit_after(before: &Amount<'_>, digits: &str) -> Option<DurationUnit> {
     let at = DurationUnit::ALL.iter().position(|unit| *unit == before.unit)?;
     let unit = *DurationUnit::ALL.get(at + 1)?;
     let count: i128 = digits.parse::<i64>().ok()?.into();
@@ -400,8 +400,8 @@ fn unit_named(word: &str) -> Option<(DurationUnit, i128)> {
 }
 
 /// The nanoseconds of all parts, whose units go from large to small.
-fn total(parts: &[Part<'_>]) -> Option<i128> {
-    let size = |part: &Part<'_>| part.unit.nanos() * part.factor;
+fn total(parts: &[Amount<'_>]) -> Option<i128> {
+    let size = |part: &Amount<'_>| part.unit.nanos() * part.factor;
     if parts.windows(2).any(|pair| size(&pair[0]) <= size(&pair[1])) {
         return None;
     }

@@ -50,16 +50,16 @@ const WRITE_KEY: &str = "write `${key}` or `${key:default}`";
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     /// Text as it is, escapes already undone. Never empty, never two of them in a row.
     Text(String),
     /// `${key}` or `${key:default}`.
-    Placeholder { key: Vec<Part>, default: Option<Vec<Part>> },
+    Placeholder { key: Vec<TemplatePart>, default: Option<Vec<TemplatePart>> },
 }
 
 impl Template {
@@ -71,7 +71,7 @@ impl Template {
     /// levels deep, when the text is longer than 1 MiB, or has an expression of Spring's language, `#{…}`.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let parts = match text.len() {
-            ..=BYTES_MAX => Reader { text, at: 0, level: 0 }.parts(&[]),
+            ..=BYTES_MAX => TemplateReader { text, at: 0, level: 0 }.parts(&[]),
             length => Err(ParseError::new(0..length, "the text is longer than 1 MiB")),
         };
         Ok(Self { parts: parts.map_err(|error| error.within(text))? })
@@ -97,7 +97,7 @@ impl Template {
     #[must_use]
     pub fn sole_default(&self) -> Option<String> {
         let mut parts = &self.parts;
-        while let [Part::Placeholder { key, default: Some(default) }] = parts.as_slice() {
+        while let [TemplatePart::Placeholder { key, default: Some(default) }] = parts.as_slice() {
             plain(key)?;
             if let Some(text) = plain(default) {
                 return Some(text.to_owned());
@@ -109,24 +109,24 @@ impl Template {
 }
 
 /// The text of parts without placeholders.
-fn plain(parts: &[Part]) -> Option<&str> {
+fn plain(parts: &[TemplatePart]) -> Option<&str> {
     match parts {
         [] => Some(""),
-        [Part::Text(text)] => Some(text),
+        [TemplatePart::Text(text)] => Some(text),
         _ => None,
     }
 }
 
 /// Where the reader is in the text. It only moves forward, from one character to another.
-struct Reader<'a> {
+struct TemplateReader<'a> {
     text: &'a str,
     at: usize,
     level: usize,
 }
 
-impl Reader<'_> {
+impl TemplateReader<'_> {
     /// Reads up to the end of the text or one of `ends`, which stays unread.
-    fn parts(&mut self, ends: &[char]) -> Result<Vec<Part>, ParseError> {
+    fn parts(&mut self, ends: &[char]) -> Result<Vec<TemplatePart>, ParseError> {
         let mut parts = Vec::new();
         while let Some(next) = self.text[self.at..].chars().next() {
             if ends.contains(&next) {
@@ -153,7 +153,7 @@ impl Reader<'_> {
     }
 
     /// Reads a placeholder behind its `${`.
-    fn placeholder(&mut self) -> Result<Part, ParseError> {
+    fn placeholder(&mut self) -> Result<TemplatePart, ParseError> {
         let start = self.at - OPEN.len();
         self.level += 1;
         if self.level > LEVELS_MAX {
@@ -171,7 +171,7 @@ impl Reader<'_> {
             return refuse(start..end, "the placeholder has no key", WRITE_KEY);
         }
         self.level -= 1;
-        Ok(Part::Placeholder { key, default })
+        Ok(TemplatePart::Placeholder { key, default })
     }
 
     /// Moves behind `expected` if it comes next.
@@ -188,10 +188,10 @@ fn refuse<T>(span: Range<usize>, message: &str, help: &str) -> Result<T, ParseEr
     Err(ParseError::new(span, message).with_help(help.to_owned()))
 }
 
-fn push_text(parts: &mut Vec<Part>, text: &str) {
+fn push_text(parts: &mut Vec<TemplatePart>, text: &str) {
     match parts.last_mut() {
-        Some(Part::Text(last)) => last.push_str(text),
-        _ => parts.push(Part::Text(text.to_owned())),
+        Some(TemplatePart::Text(last)) => last.push_str(text),
+        _ => parts.push(TemplatePart::Text(text.to_owned())),
     }
 }
 
@@ -341,7 +341,8 @@ impl Template {
         &self,
         lookup: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
     ) -> Result<String, ResolveTemplateError<E>> {
-        let mut resolver = Resolver { lookup, path: Vec::new(), level: 0, values: 0, bytes: 0 };
+        let mut resolver =
+            TemplateResolver { lookup, path: Vec::new(), level: 0, values: 0, bytes: 0 };
         let mut out = String::new();
         match resolver.parts(&self.parts, &mut out) {
             Ok(()) => Ok(out),
@@ -356,7 +357,7 @@ impl Template {
 /// A fault and the key at fault; the keys before it are still on the path.
 type Fault<E> = (ResolveTemplateErrorKind<E>, String);
 
-struct Resolver<'a, E> {
+struct TemplateResolver<'a, E> {
     lookup: &'a mut dyn FnMut(&str) -> Result<Option<String>, E>,
     path: Vec<Step>,
     level: usize,
@@ -370,12 +371,12 @@ struct Step {
     is_set: bool,
 }
 
-impl<E> Resolver<'_, E> {
-    fn parts(&mut self, parts: &[Part], out: &mut String) -> Result<(), Fault<E>> {
+impl<E> TemplateResolver<'_, E> {
+    fn parts(&mut self, parts: &[TemplatePart], out: &mut String) -> Result<(), Fault<E>> {
         for part in parts {
             match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Placeholder { key, default } => {
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Placeholder { key, default } => {
                     self.level += 1;
                     self.placeholder(key, default.as_deref(), out)?;
                     self.level -= 1;
@@ -387,8 +388,8 @@ impl<E> Resolver<'_, E> {
 
     fn placeholder(
         &mut self,
-        key: &[Part],
-        default: Option<&[Part]>,
+        key: &[TemplatePart],
+        default: Option<&[TemplatePart]>,
         out: &mut String,
     ) -> Result<(), Fault<E>> {
         // INVARIANT: this comes before any recursion, so the stack is bounded.
@@ -408,7 +409,7 @@ impl<E> Resolver<'_, E> {
     }
 
     /// The key, put together.
-    fn key(&mut self, parts: &[Part]) -> Result<String, Fault<E>> {
+    fn key(&mut self, parts: &[TemplatePart]) -> Result<String, Fault<E>> {
         let mut key = String::new();
         self.parts(parts, &mut key)?;
         match key.trim() {
@@ -438,7 +439,12 @@ impl<E> Resolver<'_, E> {
     /// Writes `parts`, which stand in the value or default of `step`'s key.
     ///
     /// After a fault the path is left as it is: it is the chain that led there.
-    fn follow(&mut self, step: Step, parts: &[Part], out: &mut String) -> Result<(), Fault<E>> {
+    fn follow(
+        &mut self,
+        step: Step,
+        parts: &[TemplatePart],
+        out: &mut String,
+    ) -> Result<(), Fault<E>> {
         self.path.push(step);
         self.parts(parts, out)?;
         self.path.pop();

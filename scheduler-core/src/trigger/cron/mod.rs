@@ -9,7 +9,7 @@
 //!
 //! # How the next fire time is found
 //!
-//! The next matching local time is searched in the `Calendar` as if the offset of now
+//! The next matching local time is searched in the `CronCalendar` as if the offset of now
 //! held for ever, and then placed on the time line. If the clock changes in between, the search
 //! starts again right at the change, with the new offset. A zone changes at most once in four days,
 //! which makes this exact.
@@ -48,7 +48,7 @@ pub struct CronTrigger {
     zone: Zone,
     gap: DstGap,
     overlap: DstOverlap,
-    calendar: Calendar,
+    calendar: CronCalendar,
     /// A second after which nothing fires any more, once a search has found that out.
     silence: OnceLock<i64>,
 }
@@ -57,7 +57,7 @@ impl CronTrigger {
     /// A trigger for an expression in a zone, which treats changes of the clock as Spring does.
     #[must_use]
     pub fn new(expression: CronExpression, zone: Zone) -> Self {
-        let calendar = Calendar::new(&expression);
+        let calendar = CronCalendar::new(&expression);
         let (gap, overlap) = (DstGap::Skip, DstOverlap::Both);
         Self { expression, zone, gap, overlap, calendar, silence: OnceLock::new() }
     }
@@ -290,7 +290,7 @@ const MODEL_YEARS: [[i32; 7]; 2] =
 /// here: the days of `L`, `W` and `#`, and years before 1970 and from 2100 on. Those are searched in
 /// a year of the same shape, with the same leap day and the same weekdays.
 #[derive(Clone, Debug)]
-struct Calendar {
+struct CronCalendar {
     schedule: Schedule,
     days: CalendarDays,
     is_empty: bool,
@@ -300,7 +300,7 @@ struct Calendar {
     last_second: i64,
 }
 
-impl Calendar {
+impl CronCalendar {
     fn new(expression: &CronExpression) -> Self {
         let days = expression.days();
         let text = normalized(expression);

@@ -243,8 +243,8 @@ fn is_shown_with_its_meaning() {
 mod calendar {
     use super::super::*;
 
-    fn calendar(text: &str) -> Calendar {
-        Calendar::new(&CronExpression::parse(text).unwrap())
+    fn calendar(text: &str) -> CronCalendar {
+        CronCalendar::new(&CronExpression::parse(text).unwrap())
     }
 
     #[track_caller]
