@@ -4,8 +4,7 @@
 //! database which the engine carries; a test of the engine holds the two together. No file is
 //! opened to check a name.
 
-use crate::error::ParseError;
-use crate::error::quoted;
+use crate::error::{ParseError, quoted};
 use crate::name::nearest;
 
 /// The names, sorted by their bytes, one per line.

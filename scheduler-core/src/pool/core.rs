@@ -6,12 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::entry::WallQueue;
-use super::entry::{Entry, Item, key, kind_of};
+use super::entry::{Entry, Item, WallQueue, key, kind_of};
 use super::inbox::{InboxBatch, SubmitState};
 use super::shutdown::{EntryKind, RunState, ShutdownPolicy, may_run};
-use super::workers::{Sleepers, TimerSlack};
-use super::workers::{WorkerInfo, WorkerNumber, Workers};
+use super::workers::{Sleepers, TimerSlack, WorkerInfo, WorkerNumber, Workers};
 use crate::queue::Queue;
 use crate::task::{AnyTask, Interruptible, NothingToRun, TaskId};
 use crate::time::{EventCount, Now, Tick};

@@ -37,7 +37,7 @@
 //
 // # Sleeping and waking
 //
-// A worker reads the epoch of its gate, then takes a step of the core. If nothing is due, the core puts it among the `sleepers`
+// A worker reads the epoch of its gate, then takes a step of the core. If nothing is due, the core puts it among the sleepers
 // with a time to look at the queue, and publishes the earliest of these times in the inbox: `wake_before`. Then it sleeps at its gate. A
 // submitter whose task is to be looked at before that time makes the core wake a sleeper. The core has another worker
 // woken for the next entry, when a worker takes one, unless a sleeper looks in time.

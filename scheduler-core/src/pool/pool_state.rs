@@ -8,12 +8,12 @@
 //! unresolved, and no body is left, when another thread sees the pool terminated.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::core::CoreEffects;
-use super::core::{NextAction, PoolCore, Worker, WorkerLoss};
+use super::core::{CoreEffects, NextAction, PoolCore, Worker, WorkerLoss};
 use super::entry::Entry;
 use super::inbox::{FollowUp, Inbox, InboxBatch};
 use super::shutdown::RunState;
@@ -26,7 +26,7 @@ use crate::task::{
     AnyTask, Cancelled, Interruptible, PoolLink, Run, TaskId, TaskPool, TaskState, run,
 };
 use crate::time::{Clock, Epoch, EventCount, Now, Tick};
-use crate::unwind::drop_contained;
+use crate::unwind::{OnDrop, drop_contained};
 
 /// The state that handles, workers and tasks of a pool share.
 pub(super) struct PoolState {
@@ -61,45 +61,40 @@ struct Locked {
     wants_death_notices: bool,
 }
 
-/// The parts that the builder makes a pool from.
-pub(super) struct PoolParts {
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) hooks: Hooks,
-    pub(super) announcer: Announcer,
-    pub(super) thread_name_prefix: String,
-    pub(super) is_precise: bool,
-    pub(super) starter: Starter,
-    pub(super) core: PoolCore,
-    pub(super) keeps_cancelled: bool,
-    pub(super) owner: Weak<dyn Any + Send + Sync>,
-}
-
 impl PoolState {
-    pub(super) fn new(parts: PoolParts) -> Arc<Self> {
-        let is_heard = parts.announcer.is_heard();
-        let is_silent = !is_heard && !parts.hooks.surround_runs();
-        let slack = parts.core.timer_slack.slack;
-        let locked =
-            Locked { core: parts.core, batch: InboxBatch::default(), wants_death_notices: false };
+    #[expect(clippy::too_many_arguments, reason = "the builder is the only caller")]
+    pub(super) fn new(
+        clock: Arc<dyn Clock>,
+        hooks: Hooks,
+        announcer: Announcer,
+        thread_name_prefix: String,
+        is_precise: bool,
+        starter: Starter,
+        core: PoolCore,
+        keeps_cancelled: bool,
+        owner: Weak<dyn Any + Send + Sync>,
+    ) -> Arc<Self> {
+        let is_heard = announcer.is_heard();
+        let slack = core.timer_slack.slack;
+        let locked = Locked { core, batch: InboxBatch::default(), wants_death_notices: false };
         let state = Arc::new_cyclic(|me: &Weak<Self>| {
             let pool = Weak::clone(me) as Weak<dyn TaskPool>;
-            let clock = Arc::clone(&parts.clock);
             Self {
-                clock: parts.clock,
-                is_silent,
-                hooks: parts.hooks,
-                announcer: parts.announcer,
-                thread_name_prefix: parts.thread_name_prefix,
-                is_precise: parts.is_precise,
-                starter: Mutex::new(parts.starter),
+                link: PoolLink::new(pool, Arc::clone(&clock), keeps_cancelled, is_heard),
+                clock,
+                is_silent: !is_heard && !hooks.surround_runs(),
+                hooks,
+                announcer,
+                thread_name_prefix,
+                is_precise,
+                starter: Mutex::new(starter),
                 refusal: Mutex::new(String::new()),
                 core: CachePadded(Mutex::new(locked)),
                 inbox: CachePadded(Mutex::new(Inbox::new(slack))),
                 is_filled: CachePadded(AtomicBool::new(false)),
                 termination: Arc::new(EventCount::new()),
-                link: PoolLink::new(pool, clock, parts.keeps_cancelled, is_heard),
                 me: Weak::clone(me),
-                owner: parts.owner,
+                owner,
             }
         });
         // So that submitters know how the core stands.
@@ -416,28 +411,21 @@ impl PoolState {
 
     /// Calls timers because the wall clock was set back.
     fn call_set_back(&self, timers: Vec<Arc<dyn Interruptible>>) {
-        let mut left = SetBackCalls { state: self, timers: timers.into() };
-        while !left.timers.is_empty() {
+        let left = RefCell::new(VecDeque::from(timers));
+        // The rest is cancelled if the thread dies before, for example of a clock that panics.
+        let _rest = OnDrop(|| {
+            for timer in left.take() {
+                self.cancel(timer);
+                self.step(|core, effects| core.calls_done(1, effects));
+            }
+        });
+        while !left.borrow().is_empty() {
             let now = Now::read(&*self.clock);
-            if let Some(timer) = left.timers.pop_front() {
+            let timer = left.borrow_mut().pop_front();
+            if let Some(timer) = timer {
                 timer.clock_set_back(now);
                 self.step(|core, effects| core.calls_done(1, effects));
             }
-        }
-    }
-}
-
-/// Timers to notify that the wall clock was set back; they are cancelled if the thread dies before, for example of a clock that panics.
-struct SetBackCalls<'a> {
-    state: &'a PoolState,
-    timers: VecDeque<Arc<dyn Interruptible>>,
-}
-
-impl Drop for SetBackCalls<'_> {
-    fn drop(&mut self) {
-        for timer in self.timers.drain(..) {
-            self.state.cancel(timer);
-            self.state.step(|core, effects| core.calls_done(1, effects));
         }
     }
 }

@@ -6,8 +6,7 @@ use std::sync::{Arc, Weak};
 
 use super::pool_state::PoolState;
 use super::shutdown::EntryKind;
-use super::worker::WorkerThread;
-use super::worker::{WorkerLoop, WorkerStep};
+use super::worker::{WorkerLoop, WorkerStep, WorkerThread};
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::task::{Fired, HeldRun, TaskId, run};

@@ -12,9 +12,9 @@ use super::handle::{TaskOutcome, TaskValue, is_unit};
 use super::header::{self, EVERY_RUN, Header, MaybeOptions, TaskOptions};
 use super::run::Run;
 use super::spec::{Step, Steps};
-use super::state::{Begin, Suspend, TaskEnd, TaskPhase, TaskState};
-use super::state::{Slot, StepOutcome};
-use super::state::{Waiter, notify};
+use super::state::{
+    Begin, Slot, StepOutcome, Suspend, TaskEnd, TaskPhase, TaskState, Waiter, notify,
+};
 use super::{AfterRun, AnyTask, Cancelled, Fired, HeldRun, Interruptible, NothingToRun};
 use super::{Queued, Requeue, RunRequest, RunResult, TaskPool};
 use crate::error::Failure;

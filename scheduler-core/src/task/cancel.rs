@@ -2,11 +2,9 @@
 
 use super::block::TaskBlock;
 use super::header::MaybeOptions;
-use super::run;
 use super::spec::Steps;
-use super::state::Slot;
-use super::state::{Cancel, TaskEnd, TaskPhase};
-use super::{Cancelled, Interruptible};
+use super::state::{Cancel, Slot, TaskEnd, TaskPhase};
+use super::{Cancelled, Interruptible, run};
 use crate::sync::MutexGuard;
 
 impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> TaskBlock<T, B, X>

@@ -3,9 +3,8 @@
 use syn::punctuated::Punctuated;
 use syn::{Attribute, FnArg, Path, Token, Type};
 
-use super::Argument;
 use super::form::{bare, check_named};
-use super::{Wanted, shown};
+use super::{Argument, Wanted, shown};
 use crate::args::{Args, Form, Key, Value};
 use crate::diagnostic::Faults;
 use crate::item::{self, Annotation, Function};

@@ -7,8 +7,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{ReturnType, Type};
 
-use super::FacadeCall;
-use super::{Idents, Task, job, path, without_self};
+use super::{FacadeCall, Idents, Task, job, path, without_self};
 use crate::check::Argument;
 
 /// Generates the closure that an entry resolves arguments with.

@@ -5,11 +5,9 @@ use std::time::Duration;
 use super::{Attribute, AttributeError, Kind, Wording};
 use crate::cron::CronExpression;
 use crate::duration::{DurationUnit, in_seconds, parse_delay, parse_period};
-use crate::error::{ParseError, ParseErrorCause};
-use crate::error::{is_quotable, quoted};
+use crate::error::{ParseError, ParseErrorCause, is_quotable, quoted};
 use crate::instant::Instant;
-use crate::name::check_name;
-use crate::name::nearest;
+use crate::name::{check_name, nearest};
 use crate::zone::check_zone_name;
 
 /// Switches an attribute off; as in Spring, a cron expression switches its task off.

@@ -5,8 +5,7 @@
 use super::{
     CronField, DaysOfMonth, DaysOfWeek, Fields, Token, has_zone_prefix, short_name, words,
 };
-use crate::error::ParseError;
-use crate::error::{is_quotable, quoted};
+use crate::error::{ParseError, is_quotable, quoted};
 
 /// The greatest number the grammar knows, as in Spring: steps and counts may exceed their field.
 const GREATEST: u64 = i32::MAX as u64;

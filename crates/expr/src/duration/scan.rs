@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::{DurationUnit, NANOS_PER_SECOND, SignedDuration, intended};
-use crate::error::{ParseError, ParseErrorCause};
-use crate::error::{is_quotable, quoted};
+use crate::error::{ParseError, ParseErrorCause, is_quotable, quoted};
 
 /// The greatest number of letters of a unit in the simple form.
 const SIMPLE_UNIT_LETTERS: usize = 2;
