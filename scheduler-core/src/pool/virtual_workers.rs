@@ -283,7 +283,7 @@ impl VirtualRun {
     }
 
     /// Returns true if the run is over: it was the firing of a [`Timer`](crate::Timer) that answered
-    /// [`Fired::NothingToFinish`](crate::Fired::NothingToFinish). Then [`finish`](Self::finish) calls nothing, it only frees the worker.
+    /// [`Fired::NothingToFinish`]. Then [`finish`](Self::finish) calls nothing, it only frees the worker.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.held().fired == Some(Fired::NothingToFinish)

@@ -104,7 +104,7 @@ pub struct Task<T> {
 
 impl<T: Send + Sync + 'static> Task<T> {
     /// A task that runs once and delivers the value of the closure; an error is its failure where the closure is
-    /// [`fallible`](crate::fallible).
+    /// [`fallible`].
     pub fn once(body: impl OnceBody<T>) -> Self {
         Self::with(Box::new(Some(Once(body))), Recurrence::Once)
     }
