@@ -51,7 +51,7 @@ impl Fire for EachSecond {
             timer.arm(Due::Wall(due + SECOND), run.started()).perform();
         }
         black_box(());
-        Fired::GoesOn
+        Fired::NothingToFinish
     }
 }
 

@@ -73,7 +73,7 @@ impl Fire for Rate {
             // Sending fails once the benchmark has ended.
             let _ = end.send(());
         }
-        if timer.is_finished { Fired::Returned } else { Fired::GoesOn }
+        if timer.is_finished { Fired::Returned } else { Fired::NothingToFinish }
     }
 }
 

@@ -24,9 +24,9 @@ fail_fast=(-- -Z unstable-options --fail-fast)
 files_of() {
   case "$1" in
     expr) echo 'crates/expr/src/' ;;
-    state) echo 'scheduler-core/src/task/(state|steps|header)\.rs' ;;
-    shutdown) echo 'scheduler-core/src/pool/(shutdown|ending)\.rs' ;;
-    rest) echo 'scheduler-core/src/([^/]+\.rs|observe/|sync/)' ;;
+    state) echo 'scheduler-core/src/task/(state|spec|header)\.rs' ;;
+    shutdown) echo 'scheduler-core/src/pool/shutdown\.rs' ;;
+    rest) echo 'scheduler-core/src/((error|lib|observe|unwind)\.rs|sync/)' ;;
     queue) echo 'scheduler-core/src/queue/' ;;
     trigger | time | task | pool) echo "scheduler-core/src/$1/" ;;
     *) echo "no module $1; there are: expr trigger queue state shutdown time task pool rest" >&2; return 2 ;;

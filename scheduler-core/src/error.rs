@@ -25,11 +25,11 @@ use std::{fmt, io};
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
-    kind: Kind,
+    kind: ErrorKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum ErrorKind {
     Argument { what: &'static str, why: String },
     Rejected { task: String, run_state: &'static str },
     Cancelled,
@@ -131,49 +131,49 @@ impl Error {
     /// Returns true if the task was cancelled, or dropped before it could run.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        matches!(self.kind, Kind::Cancelled)
+        matches!(self.kind, ErrorKind::Cancelled)
     }
 
     /// Returns true if the task itself failed; [`failure`](Self::failure) has the reason.
     #[must_use]
     #[doc(alias = "ExecutionException")]
     pub fn is_failed(&self) -> bool {
-        matches!(self.kind, Kind::Failed(_))
+        matches!(self.kind, ErrorKind::Failed(_))
     }
 
     /// Returns true if a timed wait ran out of time.
     #[must_use]
     #[doc(alias = "TimeoutException")]
     pub fn is_timeout(&self) -> bool {
-        matches!(self.kind, Kind::Timeout(_))
+        matches!(self.kind, ErrorKind::Timeout(_))
     }
 
     /// Returns true if the pool refused a task because it is shut down.
     #[must_use]
     #[doc(alias = "RejectedExecutionException")]
     pub fn is_rejected(&self) -> bool {
-        matches!(self.kind, Kind::Rejected { .. })
+        matches!(self.kind, ErrorKind::Rejected { .. })
     }
 
     /// Returns true if the pool refused a task because it has no worker, and no thread could be started.
     #[must_use]
     #[doc(alias = "OutOfMemoryError")]
     pub fn is_no_thread(&self) -> bool {
-        matches!(self.kind, Kind::NoThread { .. })
+        matches!(self.kind, ErrorKind::NoThread { .. })
     }
 
     /// Returns true if a wait inside a task ended early because that task was asked to stop.
     #[must_use]
     #[doc(alias = "InterruptedException")]
     pub fn is_interrupted(&self) -> bool {
-        matches!(self.kind, Kind::Interrupted)
+        matches!(self.kind, ErrorKind::Interrupted)
     }
 
     /// Returns true if an argument cannot be used, such as a period of zero.
     #[must_use]
     #[doc(alias = "IllegalArgumentException")]
     pub fn is_argument(&self) -> bool {
-        matches!(self.kind, Kind::Argument { .. })
+        matches!(self.kind, ErrorKind::Argument { .. })
     }
 
     /// Returns true if the question does not fit the state of the task, such as asking a running task for
@@ -181,64 +181,64 @@ impl Error {
     #[must_use]
     #[doc(alias = "IllegalStateException")]
     pub fn is_wrong_state(&self) -> bool {
-        matches!(self.kind, Kind::WrongState { .. })
+        matches!(self.kind, ErrorKind::WrongState { .. })
     }
 
     /// Returns true if the call would have waited for what cannot end before the call returns: the task or the pool
     /// that has called it.
     #[must_use]
     pub fn is_deadlock(&self) -> bool {
-        matches!(self.kind, Kind::WouldDeadlock { .. })
+        matches!(self.kind, ErrorKind::WouldDeadlock { .. })
     }
 
     /// The failure of the task, where [`is_failed`](Self::is_failed).
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         match &self.kind {
-            Kind::Failed(failure) => Some(failure),
+            ErrorKind::Failed(failure) => Some(failure),
             _ => None,
         }
     }
 
     pub(crate) fn argument(what: &'static str, why: impl Into<String>) -> Self {
-        Kind::Argument { what, why: why.into() }.into()
+        ErrorKind::Argument { what, why: why.into() }.into()
     }
 
     pub(crate) fn rejected(task: String, run_state: &'static str) -> Self {
-        Kind::Rejected { task, run_state }.into()
+        ErrorKind::Rejected { task, run_state }.into()
     }
 
     pub(crate) fn cancelled() -> Self {
-        Kind::Cancelled.into()
+        ErrorKind::Cancelled.into()
     }
 
     pub(crate) fn failed(failure: Failure) -> Self {
-        Kind::Failed(failure).into()
+        ErrorKind::Failed(failure).into()
     }
 
     pub(crate) fn timeout(limit: Duration) -> Self {
-        Kind::Timeout(limit).into()
+        ErrorKind::Timeout(limit).into()
     }
 
     pub(crate) fn interrupted() -> Self {
-        Kind::Interrupted.into()
+        ErrorKind::Interrupted.into()
     }
 
     pub(crate) fn would_deadlock(call: &'static str) -> Self {
-        Kind::WouldDeadlock { call }.into()
+        ErrorKind::WouldDeadlock { call }.into()
     }
 
     pub(crate) fn wrong_state(wanted: &'static str, found: &'static str) -> Self {
-        Kind::WrongState { wanted, found }.into()
+        ErrorKind::WrongState { wanted, found }.into()
     }
 
     pub(crate) fn no_thread(task: String, reason: String) -> Self {
-        Kind::NoThread { task, reason }.into()
+        ErrorKind::NoThread { task, reason }.into()
     }
 }
 
-impl From<Kind> for Error {
-    fn from(kind: Kind) -> Self {
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
         Self { kind }
     }
 }
@@ -246,27 +246,27 @@ impl From<Kind> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Argument { what, why } => write!(f, "invalid {what}: {why}"),
-            Kind::Rejected { task, run_state } => {
+            ErrorKind::Argument { what, why } => write!(f, "invalid {what}: {why}"),
+            ErrorKind::Rejected { task, run_state } => {
                 write!(f, "{task} was rejected: the pool is {run_state} and takes no new tasks")
             }
-            Kind::Cancelled => f.write_str("the task was cancelled"),
-            Kind::Failed(failure) => write!(f, "the task failed: {failure}"),
-            Kind::Timeout(limit) => write!(f, "the task was not done within {limit:?}"),
-            Kind::Interrupted => {
+            ErrorKind::Cancelled => f.write_str("the task was cancelled"),
+            ErrorKind::Failed(failure) => write!(f, "the task failed: {failure}"),
+            ErrorKind::Timeout(limit) => write!(f, "the task was not done within {limit:?}"),
+            ErrorKind::Interrupted => {
                 f.write_str("the wait was interrupted: the waiting task was asked to stop")
             }
-            Kind::WouldDeadlock { call } => {
+            ErrorKind::WouldDeadlock { call } => {
                 write!(
                     f,
                     "`{call}` would wait for the task or pool that has called it, which cannot end \
                      meanwhile"
                 )
             }
-            Kind::WrongState { wanted, found } => {
+            ErrorKind::WrongState { wanted, found } => {
                 write!(f, "the task is {found}, but only a {wanted} task can answer this")
             }
-            Kind::NoThread { task, reason } => {
+            ErrorKind::NoThread { task, reason } => {
                 write!(f, "{task} was refused: the pool has no worker, and {reason}")?;
                 if is_limit_of_system(reason) {
                     f.write_str(

@@ -45,9 +45,9 @@ pub(crate) fn drop_contained<V>(value: V) {
 
 /// Makes a call when it is dropped, also where the thread unwinds.
 #[must_use = "the call is made when this is dropped"]
-pub(crate) struct Restore<F: FnMut()>(pub(crate) F);
+pub(crate) struct OnDrop<F: FnMut()>(pub(crate) F);
 
-impl<F: FnMut()> Drop for Restore<F> {
+impl<F: FnMut()> Drop for OnDrop<F> {
     #[inline]
     fn drop(&mut self) {
         (self.0)();

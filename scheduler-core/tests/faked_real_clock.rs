@@ -41,7 +41,7 @@ struct Noting(Sender<(DateTime<Utc>, DateTime<Utc>)>);
 impl Fire for Noting {
     fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired {
         timer.0.send((run.fire_time(), run.started_at())).ok();
-        Fired::GoesOn
+        Fired::NothingToFinish
     }
 }
 

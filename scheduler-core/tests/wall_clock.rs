@@ -231,7 +231,7 @@ fn a_timer_that_is_disarmed_stays_so_through_a_step() {
 fn a_pool_does_not_terminate_before_a_timer_is_told_of_the_clock() {
     let Fixture { clock, workers, pool, .. } = Fixture::at("2026-01-01T00:00:00Z");
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let mut probe = probe_with(|_, _| Fired::GoesOn);
+    let mut probe = probe_with(|_, _| Fired::NothingToFinish);
     probe.on_set_back = {
         let (workers, pool, seen) = (workers.clone(), pool.clone(), Arc::clone(&seen));
         Box::new(move |_, _| {

@@ -33,7 +33,7 @@ use crate::args::{Args, Form};
 use crate::check::Owner;
 use crate::diagnostic::Faults;
 use crate::expand::Task;
-use crate::item::{Annotation, Block, Function, Member};
+use crate::item::{Annotation, Function, ImplBlock, Member};
 
 #[doc = include_str!("manual.md")]
 #[doc(alias = "Scheduled")]
@@ -104,7 +104,7 @@ fn annotate(options: TokenStream, item: &TokenStream) -> TokenStream {
     if let Ok(function) = syn::parse2::<Function>(item.clone()) {
         return annotate_function(options, function);
     }
-    match syn::parse2::<Block>(item.clone()) {
+    match syn::parse2::<ImplBlock>(item.clone()) {
         Ok(block) => annotate_block(options, block),
         Err(_) => check::not_a_function(Form::Schedule, item),
     }
@@ -134,7 +134,7 @@ fn annotate_function(options: TokenStream, mut function: Function) -> TokenStrea
 
 /// All annotations of the methods in an `impl` block. A fault in one method does not keep the others
 /// from their entries.
-fn annotate_block(options: TokenStream, mut block: Block) -> TokenStream {
+fn annotate_block(options: TokenStream, mut block: ImplBlock) -> TokenStream {
     let mut faults = Faults::default();
     let args = Args::parse(options, Form::Schedule, &mut faults);
     let owner = check::block(&args, &block, &mut faults);

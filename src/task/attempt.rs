@@ -29,7 +29,7 @@ type Body = dyn Fn(&Run) -> TaskResult + Send + Sync;
 /// Executes an attempt, or its first part if it continues as a task of the engine.
 ///
 /// Returns `Returned` if the body has returned: the engine calls [`finish`](scheduler_core::Fire::finish), which ends the
-/// attempt. Returns `GoesOn` if the attempt ends itself later.
+/// attempt. Returns `NothingToFinish` if the attempt ends itself later.
 pub(super) fn execute(
     task: &Arc<Timer<ScheduledTask>>,
     (run, call, phase): (Run, Call, Phase),
@@ -39,7 +39,7 @@ pub(super) fn execute(
     if is_gated && task.env.gates.has_async() {
         let stage = Stage::gates(task, &run);
         continue_as_task(firing, AttemptFuture::new(task, run, call, stage));
-        return Fired::GoesOn;
+        return Fired::NothingToFinish;
     }
     if is_gated && !pass_gates(task, &run) {
         return Fired::Returned;
@@ -52,7 +52,7 @@ pub(super) fn execute(
                 Some(result) => future.end(result),
                 None => {
                     continue_as_task(firing, future);
-                    return Fired::GoesOn;
+                    return Fired::NothingToFinish;
                 }
             }
         }

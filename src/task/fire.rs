@@ -20,7 +20,7 @@ impl Fire for ScheduledTask {
         locked.commit();
         match begun {
             Some(begun) => attempt::execute(task, begun, firing),
-            None => Fired::GoesOn,
+            None => Fired::NothingToFinish,
         }
     }
 

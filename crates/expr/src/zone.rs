@@ -4,9 +4,8 @@
 //! database which the engine carries; a test of the engine holds the two together. No file is
 //! opened to check a name.
 
-use crate::error::ParseError;
-use crate::excerpt::quoted;
-use crate::nearest::nearest;
+use crate::error::{ParseError, quoted};
+use crate::name::nearest;
 
 /// The names, sorted by their bytes, one per line.
 const ZONES: &str = include_str!("zones.txt");

@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use super::control::check_keep_alive;
 use super::core::PoolCore;
-use super::executor::{Owner, RejectionPolicy, ScheduledThreadPool};
-use super::hooks::Hooks;
-use super::pool_state::{Parts, PoolState};
+use super::pool_state::PoolState;
 use super::shutdown::ShutdownPolicy;
-use super::sleepers::TimerSlack;
-use super::threads::{Starter, StdThreads, ThreadFactory};
+use super::task_pool::Hooks;
 use super::virtual_workers::VirtualWorkers;
-use super::workers::Workers;
+use super::worker::{Starter, StdThreads, ThreadFactory};
+use super::workers::{TimerSlack, Workers};
+use super::{PoolOwner, RejectionPolicy, ScheduledThreadPool};
 use crate::error::{Error, Failure};
 use crate::observe::{Announcer, Listener};
 use crate::sync::Mutex;
@@ -293,21 +292,20 @@ impl PoolBuilder {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let wake_latency = if self.is_precise { Duration::ZERO } else { clock.wake_latency() };
         let timer_slack = TimerSlack { slack: self.slack, wake_latency };
-        let parts = |owner| Parts {
-            clock,
-            hooks: self.hooks,
-            announcer: Announcer::new(self.listener),
-            thread_name_prefix: self.prefix.unwrap_or_else(default_prefix),
-            starter: self.starter.unwrap_or_else(|| Starter::Threads(Arc::new(threads))),
-            is_precise: self.is_precise,
-            core: PoolCore::new(workers, self.policy, timer_slack),
-            keeps_cancelled: !self.remove_on_cancel,
-            owner,
-        };
-        let rejection = Mutex::new(self.rejection);
-        let make = |owner: &Weak<Owner>| {
-            let weak: Weak<dyn Any + Send + Sync> = Weak::<Owner>::clone(owner);
-            Owner { state: PoolState::new(parts(weak)), rejection }
+        let make = |owner: &Weak<PoolOwner>| {
+            let weak: Weak<dyn Any + Send + Sync> = Weak::<PoolOwner>::clone(owner);
+            let state = PoolState::new(
+                clock,
+                self.hooks,
+                Announcer::new(self.listener),
+                self.prefix.unwrap_or_else(default_prefix),
+                self.is_precise,
+                self.starter.unwrap_or_else(|| Starter::Threads(Arc::new(threads))),
+                PoolCore::new(workers, self.policy, timer_slack),
+                !self.remove_on_cancel,
+                weak,
+            );
+            PoolOwner { state, rejection: Mutex::new(self.rejection) }
         };
         ScheduledThreadPool { owner: Arc::new_cyclic(make) }
     }

@@ -1,21 +1,18 @@
-//! The pool without threads, locks, clocks and user code.
+//! The pool without threads, locks, clocks and user code; its effects.
 //!
 //! Every method is a step: it takes what happened and the time, changes the state, and notes what
-//! is to be done after unlocking ([`Effects`]). A step never blocks, and never calls back.
+//! is to be done after unlocking ([`CoreEffects`]). A step never blocks, and never calls back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::effects::Effects;
-use super::entry::{Entry, Item, key, kind_of};
-use super::inbox::{Batch, SubmitState};
-use super::shutdown::{Kind, RunState, ShutdownPolicy, may_run};
-use super::sleepers::{Sleepers, TimerSlack};
-use super::wall_queue::WallQueue;
-use super::workers::{WorkerInfo, WorkerNumber, Workers};
+use super::entry::{Entry, Item, WallQueue, key, kind_of};
+use super::inbox::{InboxBatch, SubmitState};
+use super::shutdown::{EntryKind, RunState, ShutdownPolicy, may_run};
+use super::workers::{Sleepers, TimerSlack, WorkerInfo, WorkerNumber, Workers};
 use crate::queue::Queue;
 use crate::task::{AnyTask, Interruptible, NothingToRun, TaskId};
-use crate::time::{Now, Tick};
+use crate::time::{EventCount, Now, Tick};
 
 /// The state of a pool.
 #[derive(Debug)]
@@ -67,14 +64,14 @@ pub(super) enum Finished {
     Requeue(Arc<dyn AnyTask>, Tick),
     /// It took an entry, and there was nothing to run.
     FoundNothing {
-        kind: Kind,
+        kind: EntryKind,
         nothing: NothingToRun,
     },
 }
 
 /// The next action of a worker.
 #[derive(Debug)]
-pub(super) enum Action {
+pub(super) enum NextAction {
     Run(Entry),
     /// Wait to be woken, at most until this time.
     Wait(Tick),
@@ -143,14 +140,14 @@ impl PoolCore {
         &mut self,
         worker: &mut Worker,
         now: Option<Now>,
-        effects: &mut Effects,
-    ) -> Action {
+        effects: &mut CoreEffects,
+    ) -> NextAction {
         if std::mem::take(&mut worker.is_parked) {
             self.sleepers.unpark(worker.info.number);
         }
         self.settle(worker, effects);
         if effects.calls() > 0 {
-            return Action::Retry;
+            return NextAction::Retry;
         }
         if self.state >= RunState::Stopping {
             return self.leave(worker, effects);
@@ -161,12 +158,12 @@ impl PoolCore {
         {
             return self.take(worker, entry, effects);
         }
-        let Some(now) = now else { return Action::ReadClock };
+        let Some(now) = now else { return NextAction::ReadClock };
         self.known = self.known.max(now.tick);
         self.call_if_set_back(now, effects);
         if effects.calls() > 0 {
             self.ensure_lookout(effects);
-            return Action::Retry;
+            return NextAction::Retry;
         }
         if let Some(entry) = self.pop(now) {
             return self.take(worker, entry, effects);
@@ -185,24 +182,29 @@ impl PoolCore {
         self.queue.pop(now.tick.as_nanos())
     }
 
-    fn take(&mut self, worker: &mut Worker, entry: Entry, effects: &mut Effects) -> Action {
+    fn take(&mut self, worker: &mut Worker, entry: Entry, effects: &mut CoreEffects) -> NextAction {
         if !self.sleepers.is_empty() {
             self.cover_next(effects);
         }
-        Action::Run(self.begin(worker, entry))
+        NextAction::Run(self.begin(worker, entry))
     }
 
     #[inline]
     fn begin(&mut self, worker: &mut Worker, entry: Entry) -> Entry {
         let kind = kind_of(entry.key);
-        self.alarms -= usize::from(kind == Kind::Alarm);
+        self.alarms -= usize::from(kind == EntryKind::Alarm);
         worker.info.tally.begin(kind);
         worker.idle_since_before = worker.idle_since.take();
         entry
     }
 
     /// Lets a worker leave that may, or sleep.
-    fn park_or_leave(&mut self, worker: &mut Worker, now: Now, effects: &mut Effects) -> Action {
+    fn park_or_leave(
+        &mut self,
+        worker: &mut Worker,
+        now: Now,
+        effects: &mut CoreEffects,
+    ) -> NextAction {
         let may_leave = self.workers.live() > 1 || self.is_empty();
         let idle_since = *worker.idle_since.get_or_insert(now.tick);
         let leaves_at = if may_leave { self.workers.leaves_at(idle_since) } else { Tick::MAX };
@@ -217,10 +219,10 @@ impl PoolCore {
         let second = self.timer_slack.wait(now.tick, self.timer_slack.look_after(earliest, second));
         let WorkerInfo { number, gate, .. } = &worker.info;
         worker.is_parked = true;
-        Action::Wait(self.sleepers.park(*number, gate, first, second).min(leaves_at))
+        NextAction::Wait(self.sleepers.park(*number, gate, first, second).min(leaves_at))
     }
 
-    fn leave(&mut self, worker: &Worker, effects: &mut Effects) -> Action {
+    fn leave(&mut self, worker: &Worker, effects: &mut CoreEffects) -> NextAction {
         self.workers.remove(worker.info.number);
         if self.state == RunState::Running {
             self.ensure_lookout(effects);
@@ -228,7 +230,7 @@ impl PoolCore {
             self.sleepers.wake_one(&mut effects.wake);
             self.try_terminate(effects);
         }
-        Action::Leave
+        NextAction::Leave
     }
 
     /// When the queue is to be looked at, and when after that.
@@ -245,7 +247,7 @@ impl PoolCore {
     }
 
     /// Wakes a sleeper, unless one looks in time for the first entry. Without sleepers a busy worker looks before it sleeps.
-    pub(super) fn ensure_lookout(&mut self, effects: &mut Effects) {
+    fn ensure_lookout(&mut self, effects: &mut CoreEffects) {
         if !self.sleepers.is_empty() {
             let look = self.first_entry_look();
             self.sleepers.wake_for(look, &mut effects.wake);
@@ -254,7 +256,7 @@ impl PoolCore {
 
     /// As [`ensure_lookout`](Self::ensure_lookout), after a worker took an entry. It wakes none if that worker will probably
     /// take the next entry, too.
-    fn cover_next(&mut self, effects: &mut Effects) {
+    fn cover_next(&mut self, effects: &mut CoreEffects) {
         let look = self.first_entry_look();
         if look != Tick::MAX {
             let look = self.timer_slack.look_after(self.known, look);
@@ -263,7 +265,7 @@ impl PoolCore {
     }
 
     /// Starts a worker if there are too few, and ensures that one looks in time.
-    pub(super) fn ensure_workers(&mut self, effects: &mut Effects) {
+    pub(super) fn ensure_workers(&mut self, effects: &mut CoreEffects) {
         if self.wants_worker() {
             self.start_worker(effects);
         }
@@ -271,7 +273,7 @@ impl PoolCore {
     }
 
     /// Handles submissions that came during a step, and were judged by the state before it.
-    pub(super) fn handle_late_submissions(&mut self, effects: &mut Effects) {
+    pub(super) fn handle_late_submissions(&mut self, effects: &mut CoreEffects) {
         if self.is_terminating {
             self.remove_where(effects, |_| true);
         } else {
@@ -286,19 +288,19 @@ impl PoolCore {
 
     /// Starts one more worker. A former only worker, which waits without a limit because it had to stay, is woken: it may leave
     /// now.
-    pub(super) fn start_worker(&mut self, effects: &mut Effects) {
+    pub(super) fn start_worker(&mut self, effects: &mut CoreEffects) {
         effects.start.push(self.workers.add());
         self.reconsider_idle(effects);
     }
 
     /// Wakes idle workers, so that they see new limits.
-    pub(super) fn reconsider_idle(&mut self, effects: &mut Effects) {
+    pub(super) fn reconsider_idle(&mut self, effects: &mut CoreEffects) {
         if self.workers.is_timed() {
             self.sleepers.wake_all(&mut effects.wake);
         }
     }
 
-    fn settle(&mut self, worker: &mut Worker, effects: &mut Effects) {
+    fn settle(&mut self, worker: &mut Worker, effects: &mut CoreEffects) {
         match std::mem::replace(&mut worker.finished, Finished::Nothing) {
             Finished::Nothing => {}
             Finished::FoundNothing { kind, nothing } => {
@@ -314,11 +316,11 @@ impl PoolCore {
     }
 
     /// Takes a task back in that has been run and is due again.
-    pub(super) fn requeue(&mut self, task: Arc<dyn AnyTask>, due: Tick, effects: &mut Effects) {
-        if !may_run(self.state, Kind::Recurring, false, self.policy) {
+    pub(super) fn requeue(&mut self, task: Arc<dyn AnyTask>, due: Tick, effects: &mut CoreEffects) {
+        if !may_run(self.state, EntryKind::Recurring, false, self.policy) {
             self.cancel(task, effects);
         } else if task.enqueue() {
-            let key = key(due.as_nanos(), task.id(), Kind::Recurring);
+            let key = key(due.as_nanos(), task.id(), EntryKind::Recurring);
             self.queue.push(Entry { key, item: task }, self.known.as_nanos());
             if self.workers.is_short() {
                 self.start_worker(effects);
@@ -331,7 +333,7 @@ impl PoolCore {
     }
 
     /// Puts submissions into the queue. Submitters have left this `wake_before`.
-    pub(super) fn enqueue(&mut self, batch: &mut Batch, wake_before: Tick) {
+    pub(super) fn enqueue(&mut self, batch: &mut InboxBatch, wake_before: Tick) {
         self.known = self.known.max(batch.now);
         self.submit_state.wake_before = wake_before;
         if batch.entries.len() == 1 {
@@ -348,12 +350,12 @@ impl PoolCore {
 
     #[inline]
     fn enter_one(&mut self, entry: Entry) {
-        self.alarms += usize::from(kind_of(entry.key) == Kind::Alarm);
+        self.alarms += usize::from(kind_of(entry.key) == EntryKind::Alarm);
         self.queue.push(entry, self.known.as_nanos());
     }
 
     /// Notes that the future of a worker's run is pending.
-    pub(super) fn suspend(&mut self, task: &Arc<dyn AnyTask>, effects: &mut Effects) {
+    pub(super) fn suspend(&mut self, task: &Arc<dyn AnyTask>, effects: &mut CoreEffects) {
         self.suspended.insert(task.id(), Arc::clone(task));
         if self.state >= RunState::Stopping {
             self.cancel(Arc::<dyn AnyTask>::clone(task), effects);
@@ -361,7 +363,7 @@ impl PoolCore {
     }
 
     /// Puts a suspended run into the queue, to be polled on.
-    pub(super) fn resume(&mut self, task: Arc<dyn AnyTask>, now: Tick, effects: &mut Effects) {
+    pub(super) fn resume(&mut self, task: Arc<dyn AnyTask>, now: Tick, effects: &mut CoreEffects) {
         let Some(suspended) = self.suspended.remove(&task.id()) else {
             effects.release.push(task);
             return;
@@ -373,13 +375,13 @@ impl PoolCore {
             return;
         }
         self.known = self.known.max(now);
-        let key = key(now.as_nanos(), task.id(), Kind::Resumed);
+        let key = key(now.as_nanos(), task.id(), EntryKind::Resumed);
         self.queue.push(Entry { key, item: task }, self.known.as_nanos());
         self.ensure_workers(effects);
     }
 
     /// Forgets a suspended run whose task was cancelled.
-    pub(super) fn forget_suspended(&mut self, task: TaskId, effects: &mut Effects) {
+    pub(super) fn forget_suspended(&mut self, task: TaskId, effects: &mut CoreEffects) {
         if let Some(task) = self.suspended.remove(&task) {
             effects.release.push(task);
         }
@@ -387,24 +389,26 @@ impl PoolCore {
     }
 
     /// Takes timers out that wait for a time ahead on a wall clock that was set back.
-    fn call_if_set_back(&mut self, now: Now, effects: &mut Effects) {
+    fn call_if_set_back(&mut self, now: Now, effects: &mut CoreEffects) {
         for entry in self.wall_queue.take_if_set_back(now) {
-            if let Some(timer) = self.withdraw(&entry) {
-                self.calls += 1;
-                effects.set_back.push(timer);
+            match self.withdraw(entry) {
+                Ok(timer) => {
+                    self.calls += 1;
+                    effects.set_back.push(timer);
+                }
+                Err(item) => effects.release.push(item),
             }
-            effects.release.push(entry.item);
         }
     }
 
     /// Has a task or timer cancelled that the core has let go of.
-    pub(super) fn cancel(&mut self, task: Arc<dyn Interruptible>, effects: &mut Effects) {
+    pub(super) fn cancel(&mut self, task: Arc<dyn Interruptible>, effects: &mut CoreEffects) {
         self.calls += 1;
         effects.cancel.push(task);
     }
 
     /// Notes that so many calls were made.
-    pub(super) fn calls_done(&mut self, count: usize, effects: &mut Effects) {
+    pub(super) fn calls_done(&mut self, count: usize, effects: &mut CoreEffects) {
         self.calls -= count;
         self.after_removal(effects);
         self.try_terminate(effects);
@@ -414,7 +418,7 @@ impl PoolCore {
 /// Workers that come and go.
 impl PoolCore {
     /// Removes a worker whose thread did not start, or has died; the latter is replaced if there is work.
-    pub(super) fn lose_worker(&mut self, worker: &WorkerLoss, effects: &mut Effects) {
+    pub(super) fn lose_worker(&mut self, worker: &WorkerLoss, effects: &mut CoreEffects) {
         if worker.was_parked {
             self.sleepers.unpark(worker.number);
         }
@@ -437,7 +441,7 @@ impl PoolCore {
     /// Starts workers up to the core size, at most `limit`; returns how many.
     ///
     /// A pool that is shut down starts none that would leave at once.
-    pub(super) fn prestart(&mut self, limit: usize, effects: &mut Effects) -> usize {
+    pub(super) fn prestart(&mut self, limit: usize, effects: &mut CoreEffects) -> usize {
         let has_work = match self.state {
             RunState::Running => true,
             RunState::ShuttingDown => !self.is_exhausted(),
@@ -449,7 +453,7 @@ impl PoolCore {
         count
     }
 
-    pub(super) fn set_core_size(&mut self, core_size: usize, effects: &mut Effects) {
+    pub(super) fn set_core_size(&mut self, core_size: usize, effects: &mut CoreEffects) {
         let grows_by = core_size.saturating_sub(self.workers.core_size);
         self.workers.core_size = core_size;
         self.prestart(grows_by.min(self.queued()), effects);
@@ -463,4 +467,45 @@ pub(super) struct WorkerLoss {
     pub(super) number: WorkerNumber,
     pub(super) was_parked: bool,
     pub(super) is_replaced: bool,
+}
+
+/// Actions to perform after unlocking.
+///
+/// The core can only ask for these things. So user code — destructors, wakers, callbacks — cannot
+/// run under the lock: there is no line in the core that could run it.
+#[derive(Debug, Default)]
+pub(super) struct CoreEffects {
+    /// Workers to wake.
+    pub(super) wake: Vec<Arc<EventCount>>,
+    /// Workers whose threads are to be started.
+    pub(super) start: Vec<WorkerNumber>,
+    /// Tasks and timers that will not run; their handles become cancelled. The pool does not terminate before they are.
+    pub(super) cancel: Vec<Arc<dyn Interruptible>>,
+    /// Timers that are to learn that the wall clock was set back. The pool does not terminate before they have.
+    pub(super) set_back: Vec<Arc<dyn Interruptible>>,
+    /// Tasks that the core no longer holds.
+    pub(super) release: Vec<Item>,
+    /// True if the pool stops, so that runs are to be asked to stop.
+    pub(super) stop: bool,
+    /// True if nothing is left, and the pool is to be declared terminated.
+    pub(super) terminate: bool,
+}
+
+impl CoreEffects {
+    /// Returns true if there is nothing to do.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.wake.is_empty()
+            && self.start.is_empty()
+            && self.cancel.is_empty()
+            && self.set_back.is_empty()
+            && self.release.is_empty()
+            && !self.stop
+            && !self.terminate
+    }
+
+    /// The number of calls that the core waits for.
+    pub(super) fn calls(&self) -> usize {
+        self.cancel.len() + self.set_back.len()
+    }
 }

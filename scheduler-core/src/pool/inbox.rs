@@ -1,10 +1,13 @@
-//! Submissions that no step of the core has seen.
+//! Submissions that no step of the core has seen, and the workers to wake.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::entry;
 use super::entry::{Entry, Item, key};
-use super::shutdown::Kind;
-use super::wall_queue;
+use super::pool_state::PoolState;
+use super::shutdown::EntryKind;
 use crate::queue::Key;
 use crate::task::TaskId;
 use crate::time::{Due, Now, Tick};
@@ -19,7 +22,7 @@ const MANY: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     next_id: u64,
-    batch: Batch,
+    batch: InboxBatch,
     submit_state: SubmitState,
     /// By how much a look at the queue may be late, in nanoseconds: a copy of the core's, which never changes.
     slack: u64,
@@ -27,7 +30,7 @@ pub(super) struct Inbox {
 
 /// Submissions that go to the queue together.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct InboxBatch {
     pub(super) entries: Vec<Entry>,
     /// Timers that are armed for a time on the wall clock, and by how much that was ahead when they came.
     pub(super) wall_queue: Vec<(Entry, i128)>,
@@ -73,7 +76,7 @@ impl Inbox {
         TaskId(id)
     }
 
-    pub(super) fn takes(&self, kind: Kind) -> bool {
+    pub(super) fn takes(&self, kind: EntryKind) -> bool {
         if kind.is_internal() { self.submit_state.takes_calls } else { self.submit_state.is_open }
     }
 
@@ -94,15 +97,17 @@ impl Inbox {
         now: Now,
     ) -> FollowUp {
         match place {
-            Due::Tick(due) => self.push(ticket, key(due.as_nanos(), id, Kind::Timer), now.tick),
+            Due::Tick(due) => {
+                self.push(ticket, key(due.as_nanos(), id, EntryKind::Timer), now.tick)
+            }
             Due::Wall(wall) => {
-                let key = key(wall.key(), id, Kind::WallTimer);
+                let key = key(wall.key(), id, EntryKind::WallTimer);
                 self.batch
                     .wall_queue
                     .push((Entry { key, item: ticket }, now.wall.offset(now.tick)));
                 // A look at the wall clock is at most half a second away, whatever the slack.
                 let slack = Duration::from_nanos(self.slack);
-                self.follow_up(wall_queue::look_for(key.due, now, slack))
+                self.follow_up(entry::look_for(key.due, now, slack))
             }
         }
     }
@@ -126,7 +131,7 @@ impl Inbox {
     }
 
     /// Swaps the submissions for an empty batch, and returns `wake_before` as submitters have left it.
-    pub(super) fn collect(&mut self, empty: &mut Batch) -> Tick {
+    pub(super) fn collect(&mut self, empty: &mut InboxBatch) -> Tick {
         std::mem::swap(&mut self.batch, empty);
         self.submit_state.wake_before
     }
@@ -147,5 +152,57 @@ impl Inbox {
     pub(super) fn close(&mut self, takes_calls: bool) {
         self.submit_state.is_open = false;
         self.submit_state.takes_calls &= takes_calls;
+    }
+}
+
+/// The workers to wake or to start after a timer was armed, when the caller has released its locks.
+///
+/// Dropping it performs it, too.
+#[must_use = "it is to be performed when no lock is held"]
+#[derive(Default)]
+pub struct Wake {
+    is_refused: bool,
+    follow_up: Option<(Arc<PoolState>, FollowUp)>,
+}
+
+impl Wake {
+    /// Wakes no worker.
+    pub(super) fn none() -> Self {
+        Self::default()
+    }
+
+    /// The answer of a pool that has gone, or takes no timers.
+    pub(super) fn refused() -> Self {
+        Self { is_refused: true, follow_up: None }
+    }
+
+    pub(super) fn of(state: Arc<PoolState>, follow_up: FollowUp) -> Self {
+        let follow_up = (follow_up != FollowUp::Nothing).then_some((state, follow_up));
+        Self { is_refused: false, follow_up }
+    }
+
+    /// Wakes and starts workers; to be called with no lock held.
+    pub fn perform(self) {
+        drop(self);
+    }
+
+    /// Returns true if the pool has refused to arm the timer.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.is_refused
+    }
+}
+
+impl Drop for Wake {
+    fn drop(&mut self) {
+        if let Some((state, follow_up)) = self.follow_up.take() {
+            state.run_follow_up(follow_up);
+        }
+    }
+}
+
+impl fmt::Debug for Wake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wake").field("is_refused", &self.is_refused).finish_non_exhaustive()
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::executor::ScheduledThreadPool;
+use super::ScheduledThreadPool;
 use crate::error::Error;
 use crate::sync::Mutex;
 use crate::task::block::TaskBlock;
 use crate::task::run::InterruptibleWait;
-use crate::task::steps::Once;
+use crate::task::spec::Once;
 use crate::task::{
     AnyTask, Interruptible, OnceBody, Run, TaskHandle, TaskPool, TaskState, starves_at,
 };

@@ -8,25 +8,25 @@
 //! unresolved, and no body is left, when another thread sees the pool terminated.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::core::{Action, PoolCore, Worker, WorkerLoss};
-use super::effects::Effects;
+use super::core::{CoreEffects, NextAction, PoolCore, Worker, WorkerLoss};
 use super::entry::Entry;
-use super::hooks::Hooks;
-use super::inbox::{Batch, FollowUp, Inbox};
+use super::inbox::{FollowUp, Inbox, InboxBatch};
 use super::shutdown::RunState;
-use super::threads::Starter;
+use super::task_pool::Hooks;
+use super::worker::Starter;
 use super::workers::{WorkerInfo, WorkerNumber};
 use crate::observe::{Announcer, Event};
 use crate::sync::{AtomicBool, CachePadded, Mutex, MutexGuard, Ordering};
 use crate::task::{
-    AnyTask, Cancelled, Interruptible, PoolLink, Run, TaskId, TaskPool, TaskState, current,
+    AnyTask, Cancelled, Interruptible, PoolLink, Run, TaskId, TaskPool, TaskState, run,
 };
 use crate::time::{Clock, Epoch, EventCount, Now, Tick};
-use crate::unwind::drop_contained;
+use crate::unwind::{OnDrop, drop_contained};
 
 /// The state that handles, workers and tasks of a pool share.
 pub(super) struct PoolState {
@@ -56,50 +56,45 @@ pub(super) struct PoolState {
 struct Locked {
     core: PoolCore,
     /// Swapped for the batch of the inbox; empty between steps.
-    batch: Batch,
+    batch: InboxBatch,
     /// True if tasks are to call the pool for each entry that dies, as they know it.
     wants_death_notices: bool,
 }
 
-/// The parts that the builder makes a pool from.
-pub(super) struct Parts {
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) hooks: Hooks,
-    pub(super) announcer: Announcer,
-    pub(super) thread_name_prefix: String,
-    pub(super) is_precise: bool,
-    pub(super) starter: Starter,
-    pub(super) core: PoolCore,
-    pub(super) keeps_cancelled: bool,
-    pub(super) owner: Weak<dyn Any + Send + Sync>,
-}
-
 impl PoolState {
-    pub(super) fn new(parts: Parts) -> Arc<Self> {
-        let is_heard = parts.announcer.is_heard();
-        let is_silent = !is_heard && !parts.hooks.surround_runs();
-        let slack = parts.core.timer_slack.slack;
-        let locked =
-            Locked { core: parts.core, batch: Batch::default(), wants_death_notices: false };
+    #[expect(clippy::too_many_arguments, reason = "the builder is the only caller")]
+    pub(super) fn new(
+        clock: Arc<dyn Clock>,
+        hooks: Hooks,
+        announcer: Announcer,
+        thread_name_prefix: String,
+        is_precise: bool,
+        starter: Starter,
+        core: PoolCore,
+        keeps_cancelled: bool,
+        owner: Weak<dyn Any + Send + Sync>,
+    ) -> Arc<Self> {
+        let is_heard = announcer.is_heard();
+        let slack = core.timer_slack.slack;
+        let locked = Locked { core, batch: InboxBatch::default(), wants_death_notices: false };
         let state = Arc::new_cyclic(|me: &Weak<Self>| {
             let pool = Weak::clone(me) as Weak<dyn TaskPool>;
-            let clock = Arc::clone(&parts.clock);
             Self {
-                clock: parts.clock,
-                is_silent,
-                hooks: parts.hooks,
-                announcer: parts.announcer,
-                thread_name_prefix: parts.thread_name_prefix,
-                is_precise: parts.is_precise,
-                starter: Mutex::new(parts.starter),
+                link: PoolLink::new(pool, Arc::clone(&clock), keeps_cancelled, is_heard),
+                clock,
+                is_silent: !is_heard && !hooks.surround_runs(),
+                hooks,
+                announcer,
+                thread_name_prefix,
+                is_precise,
+                starter: Mutex::new(starter),
                 refusal: Mutex::new(String::new()),
                 core: CachePadded(Mutex::new(locked)),
                 inbox: CachePadded(Mutex::new(Inbox::new(slack))),
                 is_filled: CachePadded(AtomicBool::new(false)),
                 termination: Arc::new(EventCount::new()),
-                link: PoolLink::new(pool, clock, parts.keeps_cancelled, is_heard),
                 me: Weak::clone(me),
-                owner: parts.owner,
+                owner,
             }
         });
         // So that submitters know how the core stands.
@@ -112,8 +107,8 @@ impl PoolState {
     }
 
     /// Takes one step of the core under the lock, and performs what it asks for after unlocking.
-    pub(super) fn step<R>(&self, step: impl FnOnce(&mut PoolCore, &mut Effects) -> R) -> R {
-        self.step_locked(self.core.lock(), &mut Effects::default(), step).0
+    pub(super) fn step<R>(&self, step: impl FnOnce(&mut PoolCore, &mut CoreEffects) -> R) -> R {
+        self.step_locked(self.core.lock(), &mut CoreEffects::default(), step).0
     }
 
     /// As [`step`](Self::step), and closes the pool to tasks, or to calls, too.
@@ -122,19 +117,19 @@ impl PoolState {
     fn close<R>(
         &self,
         takes_calls: bool,
-        step: impl FnOnce(&mut PoolCore, &mut Effects) -> R,
+        step: impl FnOnce(&mut PoolCore, &mut CoreEffects) -> R,
     ) -> R {
         let locked = self.core.lock();
         self.inbox.lock().close(takes_calls);
-        self.step_locked(locked, &mut Effects::default(), step).0
+        self.step_locked(locked, &mut CoreEffects::default(), step).0
     }
 
     /// As [`step`](Self::step), with the lock held; also returns true if each worker to start was started.
     fn step_locked<R>(
         &self,
         mut locked: MutexGuard<'_, Locked>,
-        effects: &mut Effects,
-        step: impl FnOnce(&mut PoolCore, &mut Effects) -> R,
+        effects: &mut CoreEffects,
+        step: impl FnOnce(&mut PoolCore, &mut CoreEffects) -> R,
     ) -> (R, bool) {
         self.collect(&mut locked, effects);
         let result = step(&mut locked.core, effects);
@@ -158,9 +153,9 @@ impl PoolState {
         worker: &mut Worker,
         now: Option<Now>,
         wake_latency: Option<Duration>,
-        effects: &mut Effects,
-    ) -> Action {
-        let next = |core: &mut PoolCore, effects: &mut Effects| {
+        effects: &mut CoreEffects,
+    ) -> NextAction {
+        let next = |core: &mut PoolCore, effects: &mut CoreEffects| {
             if let Some(wake_latency) = wake_latency {
                 core.timer_slack.wake_latency = wake_latency;
             }
@@ -176,7 +171,7 @@ impl PoolState {
 
     /// Brings to the core what submitters and cancellers left for it.
     #[inline]
-    fn collect(&self, locked: &mut Locked, effects: &mut Effects) {
+    fn collect(&self, locked: &mut Locked, effects: &mut CoreEffects) {
         self.collect_inbox(locked);
         if !self.link.dead.is_quiet(locked.wants_death_notices) {
             self.collect_dead(locked, effects);
@@ -202,7 +197,7 @@ impl PoolState {
     }
 
     #[cold]
-    fn collect_dead(&self, locked: &mut Locked, effects: &mut Effects) {
+    fn collect_dead(&self, locked: &mut Locked, effects: &mut CoreEffects) {
         let dead = self.link.dead.take(locked.wants_death_notices);
         locked.core.note_dead(dead, effects);
     }
@@ -212,7 +207,7 @@ impl PoolState {
     /// RACE: a submission may have come without a wake-up since the last look into the inbox, because a worker was to look in time.
     /// If none does any more, the core collects the submission before it publishes.
     #[inline]
-    fn publish(&self, locked: &mut Locked, effects: &mut Effects) {
+    fn publish(&self, locked: &mut Locked, effects: &mut CoreEffects) {
         loop {
             let wants_death_notices = locked.core.wants_death_notices();
             if wants_death_notices != locked.wants_death_notices {
@@ -242,13 +237,13 @@ impl PoolState {
     /// Does what a submission asks of its submitter; returns true if each worker to start was started.
     #[inline]
     pub(super) fn run_follow_up(&self, follow_up: FollowUp) -> bool {
-        let step: fn(&mut PoolCore, &mut Effects) = match follow_up {
+        let step: fn(&mut PoolCore, &mut CoreEffects) = match follow_up {
             FollowUp::Nothing => return true,
             // Any step collects.
             FollowUp::Collect => |_, _| (),
             FollowUp::EnsureWorkers => PoolCore::ensure_workers,
         };
-        self.step_locked(self.core.lock(), &mut Effects::default(), step).1
+        self.step_locked(self.core.lock(), &mut CoreEffects::default(), step).1
     }
 
     pub(super) fn draw_id(&self) -> TaskId {
@@ -271,9 +266,9 @@ impl PoolState {
 
     /// Starts a worker if there are fewer than the core size; returns true if it did.
     pub(super) fn prestart(&self) -> bool {
-        let prestart = |core: &mut PoolCore, effects: &mut Effects| core.prestart(1, effects);
+        let prestart = |core: &mut PoolCore, effects: &mut CoreEffects| core.prestart(1, effects);
         let (count, are_started) =
-            self.step_locked(self.core.lock(), &mut Effects::default(), prestart);
+            self.step_locked(self.core.lock(), &mut CoreEffects::default(), prestart);
         count > 0 && are_started
     }
 
@@ -346,16 +341,14 @@ impl PoolState {
     /// its workers (also in a callback), or drops tasks that it cancels.
     pub(super) fn would_deadlock(&self, run: Option<&Run>) -> bool {
         let me = self.address();
-        run.is_some_and(|run| run.belongs_to(me))
-            || current::holds_up(me, None)
-            || current::works_for(me)
+        run.is_some_and(|run| run.belongs_to(me)) || run::holds_up(me, None) || run::works_for(me)
     }
 }
 
 /// The effects of a step.
 impl PoolState {
     /// Does what a step has asked for; returns true if each worker to start was started.
-    fn perform(&self, effects: &mut Effects) -> bool {
+    fn perform(&self, effects: &mut CoreEffects) -> bool {
         for gate in effects.wake.drain(..) {
             gate.open();
         }
@@ -376,7 +369,7 @@ impl PoolState {
         drop(std::mem::take(&mut effects.release));
         if std::mem::take(&mut effects.terminate) {
             let ends = [(self.address(), None)];
-            current::hold_up(&ends, || self.hooks.terminated(&self.announcer));
+            run::hold_up(&ends, || self.hooks.terminated(&self.announcer));
             self.core.lock().core.terminated();
             self.termination.open();
         }
@@ -409,8 +402,7 @@ impl PoolState {
         let ends = tasks.iter().map(|task| (pool, Some(task.id())));
         let ends: Vec<_> = ends.chain([(pool, None)]).collect();
         let cancel = |task: Arc<dyn Interruptible>| Some((Arc::clone(&task).cancel()?, task));
-        let ended: Vec<_> =
-            current::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
+        let ended: Vec<_> = run::hold_up(&ends, || tasks.into_iter().filter_map(cancel).collect());
         self.step(|core, effects| core.calls_done(count, effects));
         for (cancelled, task) in ended {
             self.notify_cancelled(&*task, cancelled);
@@ -419,28 +411,21 @@ impl PoolState {
 
     /// Calls timers because the wall clock was set back.
     fn call_set_back(&self, timers: Vec<Arc<dyn Interruptible>>) {
-        let mut left = SetBackCalls { state: self, timers: timers.into() };
-        while !left.timers.is_empty() {
+        let left = RefCell::new(VecDeque::from(timers));
+        // The rest is cancelled if the thread dies before, for example of a clock that panics.
+        let _rest = OnDrop(|| {
+            for timer in left.take() {
+                self.cancel(timer);
+                self.step(|core, effects| core.calls_done(1, effects));
+            }
+        });
+        while !left.borrow().is_empty() {
             let now = Now::read(&*self.clock);
-            if let Some(timer) = left.timers.pop_front() {
+            let timer = left.borrow_mut().pop_front();
+            if let Some(timer) = timer {
                 timer.clock_set_back(now);
                 self.step(|core, effects| core.calls_done(1, effects));
             }
-        }
-    }
-}
-
-/// Timers to notify that the wall clock was set back; they are cancelled if the thread dies before, for example of a clock that panics.
-struct SetBackCalls<'a> {
-    state: &'a PoolState,
-    timers: VecDeque<Arc<dyn Interruptible>>,
-}
-
-impl Drop for SetBackCalls<'_> {
-    fn drop(&mut self) {
-        for timer in self.timers.drain(..) {
-            self.state.cancel(timer);
-            self.state.step(|core, effects| core.calls_done(1, effects));
         }
     }
 }

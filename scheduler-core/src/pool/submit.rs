@@ -1,18 +1,18 @@
-//! Submission of tasks.
+//! Submission of tasks, also with a time limit.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ScheduledThreadPool;
+use super::control::UnstartedTask;
 use super::entry::key;
-use super::executor::ScheduledThreadPool;
 use super::inbox::FollowUp;
 use super::pool_state::PoolState;
-use super::shutdown::Kind;
-use super::unstarted::UnstartedTask;
+use super::shutdown::EntryKind;
 use crate::error::Error;
 use crate::task::block::{Awaited, TaskBlock};
 use crate::task::header::{MaybeOptions, TaskOptions};
-use crate::task::steps::{Around, Decorated, Once, Steps};
+use crate::task::spec::{Around, Decorated, Once, Steps};
 use crate::task::{AnyTask, Body, OnceBody, OnceFutureBody, Task, TaskHandle, TaskId, TaskReturn};
 use crate::time::Tick;
 
@@ -71,7 +71,7 @@ impl ScheduledThreadPool {
         }
         let (link, due) = (Arc::clone(&state.link), now + delay);
         let block = TaskBlock::queued(link, (), Once(body), due);
-        self.submit_block(block, Submission { kind: Kind::Plain, due, now, id: None }, watch)
+        self.submit_block(block, Submission { kind: EntryKind::Plain, due, now, id: None }, watch)
     }
 
     /// Runs a future once, `delay` from now; while it is pending it holds no worker.
@@ -155,7 +155,8 @@ impl ScheduledThreadPool {
     ) -> Result<TaskHandle<T>, Error> {
         let state = self.state();
         let due = now + task.initial_delay;
-        let kind = if task.recurrence.is_recurring() { Kind::Recurring } else { Kind::OneShot };
+        let kind =
+            if task.recurrence.is_recurring() { EntryKind::Recurring } else { EntryKind::OneShot };
         let (body, id) = if state.hooks.decorate.is_some() {
             let id = state.draw_id();
             let around = state.hooks.decorate(id, task.name.as_deref()).map_err(Error::failed)?;
@@ -224,7 +225,7 @@ impl ScheduledThreadPool {
 /// The arguments of a submission to the inbox.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Submission {
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     pub(super) due: Tick,
     pub(super) now: Tick,
     /// The number of the task, where it was drawn before.
@@ -234,7 +235,7 @@ pub(super) struct Submission {
 impl PoolState {
     /// Puts a task into the inbox, or hands it back if the pool takes none.
     #[inline]
-    pub(super) fn push_to_inbox<A: AnyTask + 'static>(
+    fn push_to_inbox<A: AnyTask + 'static>(
         &self,
         task: Arc<A>,
         submission: Submission,
@@ -282,5 +283,47 @@ pub(super) fn decorated<T: 'static>(
     match around {
         None => body,
         Some(around) => Box::new(Decorated { body, around }),
+    }
+}
+
+impl ScheduledThreadPool {
+    /// Runs a task as soon as possible, and cancels it if it has not ended within `timeout`.
+    ///
+    /// The timeout counts from the submission. A run in progress is asked to stop, as by
+    /// [`TaskHandle::cancel_now`]; a task that has not begun by then, never does; a value that comes
+    /// later is dropped. As `submitWithTimeout` of the JDK's `ForkJoinPool`.
+    ///
+    /// The body and blocked waits see the timeout at once. Callbacks and futures that await the handle are notified by an
+    /// [`Alarm`](crate::Alarm): while all workers are busy, by the first that is free.
+    ///
+    /// ```
+    /// use scheduler_core::{Run, ScheduledThreadPool};
+    /// use std::time::Duration;
+    ///
+    /// let pool = ScheduledThreadPool::new(2);
+    /// let handle = pool.submit_with_timeout(Duration::from_millis(5), || {
+    ///     Run::current().expect("this is a task").sleep(Duration::from_secs(3600))
+    /// })?;
+    /// assert!(handle.wait().unwrap_err().is_cancelled());
+    /// # Ok::<(), scheduler_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`execute`](Self::execute).
+    #[doc(alias = "submitWithTimeout")]
+    pub fn submit_with_timeout<T: Send + Sync + 'static>(
+        &self,
+        timeout: Duration,
+        body: impl OnceBody<T>,
+    ) -> Result<TaskHandle<T>, Error> {
+        let deadline = self.state().clock.now() + timeout;
+        let handle = self.submit_task(Task::once(body).deadline(deadline))?;
+        if !handle.is_done() {
+            let limited = handle.clone();
+            let alarm = self.call_at(deadline, move || _ = limited.cancel_now());
+            handle.on_done(move |_| drop(alarm));
+        }
+        Ok(handle)
     }
 }

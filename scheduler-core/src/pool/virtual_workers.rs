@@ -5,12 +5,11 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use super::pool_state::PoolState;
-use super::shutdown::Kind;
-use super::threads::WorkerThread;
-use super::worker::{WorkerLoop, WorkerStep};
+use super::shutdown::EntryKind;
+use super::worker::{WorkerLoop, WorkerStep, WorkerThread};
 use super::workers::WorkerNumber;
 use crate::sync::{AtomicU64, Mutex, Ordering};
-use crate::task::{Fired, HeldRun, TaskId, current};
+use crate::task::{Fired, HeldRun, TaskId, run};
 use crate::time::{Epoch, EventCount, Now, Tick};
 
 /// Workers without threads: a test takes each of their steps, one after the other.
@@ -142,8 +141,8 @@ impl VirtualWorkers {
             self.workers.lock().remove(&worker);
             return Begun::Left;
         };
-        let thread = current::this_thread();
-        let as_worker = current::enter_as_worker(state.address(), worker);
+        let thread = run::this_thread();
+        let as_worker = run::enter_as_worker(state.address(), worker);
         loop {
             match worker_loop.step(&state, &thread) {
                 WorkerStep::Ran(None) => {}
@@ -260,7 +259,7 @@ pub struct VirtualRun {
     workers: VirtualWorkers,
     worker: WorkerNumber,
     /// None after the end.
-    held: Option<(Box<HeldRun>, Kind, Box<WorkerLoop>)>,
+    held: Option<(Box<HeldRun>, EntryKind, Box<WorkerLoop>)>,
 }
 
 impl VirtualRun {
@@ -283,11 +282,11 @@ impl VirtualRun {
         self.held().fired.is_none()
     }
 
-    /// Returns true if nothing is left of the run: it was the firing of a [`Timer`](crate::Timer) that answered
-    /// [`Fired::GoesOn`](crate::Fired::GoesOn). Then [`finish`](Self::finish) calls nothing, it only frees the worker.
+    /// Returns true if the run is over: it was the firing of a [`Timer`](crate::Timer) that answered
+    /// [`Fired::NothingToFinish`]. Then [`finish`](Self::finish) calls nothing, it only frees the worker.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.held().fired == Some(Fired::GoesOn)
+        self.held().fired == Some(Fired::NothingToFinish)
     }
 
     /// Ends the run, or the step of a run that is pending: its outcome becomes known, and a recurring

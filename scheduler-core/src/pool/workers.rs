@@ -1,11 +1,11 @@
-//! The workers of a pool: how many there are, and their runs.
+//! The workers of a pool: how many, their runs, and the sleepers.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::shutdown::Kind;
+use super::shutdown::EntryKind;
 use crate::sync::{AtomicU64, Ordering};
-use crate::time::{EventCount, Tick};
+use crate::time::{EventCount, Tick, is_brief};
 
 /// The number of a worker in its pool, from 1.
 pub(super) type WorkerNumber = u64;
@@ -30,7 +30,7 @@ pub(super) struct WorkerInfo {
     pub(super) number: WorkerNumber,
     /// Where it waits.
     pub(super) gate: Arc<EventCount>,
-    pub(super) tally: Arc<Tally>,
+    pub(super) tally: Arc<RunTally>,
 }
 
 impl Workers {
@@ -79,7 +79,7 @@ impl Workers {
     /// Adds a worker whose thread is about to be started.
     pub(super) fn add(&mut self) -> WorkerNumber {
         self.started += 1;
-        let (gate, tally) = (Arc::new(EventCount::new()), Arc::new(Tally::default()));
+        let (gate, tally) = (Arc::new(EventCount::new()), Arc::new(RunTally::default()));
         self.list.push(WorkerInfo { number: self.started, gate, tally });
         self.largest = self.largest.max(self.list.len());
         self.started
@@ -107,24 +107,24 @@ impl Workers {
 
 /// The runs of a worker; only the worker itself writes it.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct RunTally {
     /// Twice the number of runs that are over, and one more while a run is in progress: so both are read at once.
     runs: AtomicU64,
     /// One while the worker makes a call that does not count as a run.
     calls: AtomicU64,
 }
 
-impl Tally {
+impl RunTally {
     /// Notes that a run begins; called under the lock under which its task is taken.
     #[inline]
-    pub(super) fn begin(&self, kind: Kind) {
-        if kind == Kind::Alarm { self.calls.store(1, Ordering::Release) } else { self.add(1) }
+    pub(super) fn begin(&self, kind: EntryKind) {
+        if kind == EntryKind::Alarm { self.calls.store(1, Ordering::Release) } else { self.add(1) }
     }
 
     /// Notes that the run is over, and whether it counts as one.
     #[inline]
-    pub(super) fn end(&self, kind: Kind, counts: bool) {
-        if kind == Kind::Alarm {
+    pub(super) fn end(&self, kind: EntryKind, counts: bool) {
+        if kind == EntryKind::Alarm {
             self.calls.store(0, Ordering::Release);
         } else {
             self.add(if counts { 1 } else { -1 });
@@ -146,5 +146,186 @@ impl Tally {
 
     fn is_busy(&self) -> bool {
         self.read().1 || self.calls.load(Ordering::Acquire) == 1
+    }
+}
+
+/// Workers that sleep, and when each of them looks at the queue.
+///
+/// The first worker that finds nothing due sleeps until the first due time, the next one until the second; further ones sleep
+/// without a time. So two workers take turns, each wakes up by itself, and one task costs one wake-up. A worker that leaves with
+/// work wakes another one only if no sleeper looks in time for the rest.
+#[derive(Debug, Default)]
+pub(super) struct Sleepers {
+    list: Vec<SleepingWorker>,
+    /// The number of sleepers that were woken and have not looked yet.
+    woken: usize,
+}
+
+#[derive(Debug)]
+struct SleepingWorker {
+    worker: WorkerNumber,
+    /// When it looks at the queue by itself; [`Tick::MAX`] for never.
+    look: Tick,
+    gate: Arc<EventCount>,
+}
+
+impl Sleepers {
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// When the first of them looks; at once if one was woken.
+    pub(super) fn first_look(&self) -> Tick {
+        if self.woken > 0 {
+            return Tick::ZERO;
+        }
+        self.list.iter().map(|sleeper| sleeper.look).min().unwrap_or(Tick::MAX)
+    }
+
+    /// The same for submitters ([`SubmitState`](super::inbox::SubmitState)): zero while none sleeps, because a busy worker looks.
+    pub(super) fn wake_before(&self) -> Tick {
+        if self.list.is_empty() { Tick::ZERO } else { self.first_look() }
+    }
+
+    /// Lets a worker sleep, and returns until when. `first` and `second` are when the queue is to be looked at.
+    pub(super) fn park(
+        &mut self,
+        worker: WorkerNumber,
+        gate: &Arc<EventCount>,
+        first: Tick,
+        second: Tick,
+    ) -> Tick {
+        let covering = |look: Tick| self.list.iter().filter(|sleeper| sleeper.look <= look).count();
+        let look = if covering(first) == 0 {
+            first
+        } else if covering(second) < 2 {
+            second
+        } else {
+            Tick::MAX
+        };
+        self.list.push(SleepingWorker { worker, look, gate: Arc::clone(gate) });
+        look
+    }
+
+    /// Notes that a worker that slept looks, or is gone.
+    pub(super) fn unpark(&mut self, worker: WorkerNumber) {
+        match self.list.iter().position(|sleeper| sleeper.worker == worker) {
+            Some(index) => _ = self.list.remove(index),
+            None => self.woken -= 1,
+        }
+    }
+
+    /// Wakes a worker, unless one looks by that time.
+    pub(super) fn wake_for(&mut self, look: Tick, wake: &mut Vec<Arc<EventCount>>) {
+        if look < self.first_look() {
+            self.wake_one(wake);
+        }
+    }
+
+    /// Wakes one, of those without a time if there is any.
+    pub(super) fn wake_one(&mut self, wake: &mut Vec<Arc<EventCount>>) {
+        let last = self.list.iter().enumerate().max_by_key(|(_, sleeper)| sleeper.look);
+        if let Some(index) = last.map(|(index, _)| index) {
+            self.woken += 1;
+            wake.push(self.list.remove(index).gate);
+        }
+    }
+
+    pub(super) fn wake_all(&mut self, wake: &mut Vec<Arc<EventCount>>) {
+        self.woken += self.list.len();
+        wake.extend(self.list.drain(..).map(|sleeper| sleeper.gate));
+    }
+}
+
+/// The delay that lets tasks share wake-ups.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TimerSlack {
+    pub(super) slack: Duration,
+    /// The time that a wake-up takes.
+    pub(super) wake_latency: Duration,
+}
+
+impl TimerSlack {
+    /// When to look for what is due then; what is due at the end of time needs no look.
+    pub(super) fn look(self, due: u64) -> Tick {
+        Tick::from_nanos(due) + self.slack
+    }
+
+    /// The time of the second worker to look: at least a head start after the first. If the first one's tasks are short, it takes
+    /// the next one, too, and the second worker would wake up in vain.
+    pub(super) fn look_after(self, other: Tick, look: Tick) -> Tick {
+        let head_start = self.head_start();
+        look.max(other + head_start).min(look + head_start)
+    }
+
+    /// The end of a wait that begins now, which is no shorter than some wake-ups, unless it is so brief that the worker spins.
+    pub(super) fn wait(self, now: Tick, look: Tick) -> Tick {
+        if is_brief(look.since(now), self.wake_latency) {
+            look
+        } else {
+            look.max(now + self.shortest_wait())
+        }
+    }
+
+    /// A wake-up costs the processor about as much as it lasts. With shorter waits, a pool whose tasks are due closer together
+    /// is busy with waking up; with longer ones, they are later than need be.
+    fn shortest_wait(self) -> Duration {
+        self.wake_latency.saturating_mul(16) / 5
+    }
+
+    /// A fourth longer than the shortest wait: so a worker whose tasks are short has waited again before the other one looks.
+    fn head_start(self) -> Duration {
+        self.wake_latency.saturating_mul(4).max(self.slack)
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn tick(nanos: u64) -> Tick {
+        Tick::from_nanos(nanos)
+    }
+
+    fn park(sleepers: &mut Sleepers, worker: u64, first: u64, second: u64) -> Tick {
+        sleepers.park(worker, &Arc::new(EventCount::new()), tick(first), tick(second))
+    }
+
+    #[test]
+    fn two_cover_the_next_two_due_times_and_others_sleep_without_a_time() {
+        let mut sleepers = Sleepers::default();
+        assert_eq!(park(&mut sleepers, 1, 50, 60), tick(50));
+        assert_eq!(park(&mut sleepers, 2, 50, 60), tick(60));
+        assert_eq!(park(&mut sleepers, 3, 50, 60), Tick::MAX);
+        assert_eq!(sleepers.wake_before(), tick(50));
+        sleepers.unpark(1);
+        assert_eq!(park(&mut sleepers, 1, 60, 70), tick(70), "they take turns");
+    }
+
+    #[test]
+    fn an_earlier_entry_wakes_a_sleeper_without_a_time_and_a_later_one_wakes_none() {
+        let mut sleepers = Sleepers::default();
+        park(&mut sleepers, 1, 50, 60);
+        park(&mut sleepers, 2, 50, 60);
+        park(&mut sleepers, 3, 50, 60);
+        let mut wake = Vec::new();
+        sleepers.wake_for(tick(50), &mut wake);
+        assert!(wake.is_empty());
+        sleepers.wake_for(tick(40), &mut wake);
+        sleepers.wake_for(tick(30), &mut wake);
+        assert_eq!((wake.len(), sleepers.wake_before()), (1, Tick::ZERO));
+        sleepers.unpark(3);
+        assert_eq!(sleepers.first_look(), tick(50));
+    }
+
+    #[test]
+    fn the_first_to_look_has_a_head_start_of_four_wake_ups_or_of_the_slack() {
+        let micros = Duration::from_micros;
+        let at = |micros: u64| tick(1_000 * micros);
+        let timer_slack = TimerSlack { slack: Duration::ZERO, wake_latency: micros(10) };
+        assert_eq!(timer_slack.look_after(at(100), at(104)), at(140));
+        assert_eq!(timer_slack.look_after(at(100), at(300)), at(300));
+        let slack = TimerSlack { slack: micros(1_000), ..timer_slack };
+        assert_eq!(slack.look_after(at(100), at(104)), at(1_100));
     }
 }

@@ -8,13 +8,13 @@ use std::task::{Poll, Wake, Waker};
 use scheduler_expr::OnError;
 
 use super::PoolLink;
+use super::handle::{TaskOutcome, TaskValue, is_unit};
 use super::header::{self, EVERY_RUN, Header, MaybeOptions, TaskOptions};
 use super::run::Run;
-use super::slot::{Slot, Stepped};
-use super::state::{Begin, End, Phase, TaskState};
-use super::steps::{Step, Steps};
-use super::value::{Outcome, TaskValue, is_unit};
-use super::waiters::{Waiter, notify};
+use super::spec::{Step, Steps};
+use super::state::{
+    Begin, Slot, StepOutcome, Suspend, TaskEnd, TaskPhase, TaskState, Waiter, notify,
+};
 use super::{AfterRun, AnyTask, Cancelled, Fired, HeldRun, Interruptible, NothingToRun};
 use super::{Queued, Requeue, RunRequest, RunResult, TaskPool};
 use crate::error::Failure;
@@ -35,7 +35,7 @@ pub(crate) struct TaskBlock<T, B, X: MaybeOptions> {
 /// A task as its handles know it: without the type of its body.
 pub(crate) trait Awaited<T>: AnyTask {
     /// The outcome, or none while the task has not ended.
-    fn outcome(&self) -> Option<Outcome<T>>;
+    fn outcome(&self) -> Option<TaskOutcome<T>>;
     /// Adds a waiter, or hands it back with the final state when the task has ended.
     fn add_waiter(&self, waiter: Waiter) -> Result<u64, (Waiter, TaskState)>;
     fn remove_waiter(&self, number: u64);
@@ -58,7 +58,7 @@ impl<T, B, X: MaybeOptions> TaskBlock<T, B, X> {
     #[cold]
     fn discard_rest(&mut self) {
         let slot = self.slot.get_mut();
-        let over = Phase::Over { is_queued: false, value: None };
+        let over = TaskPhase::Over { is_queued: false, value: None };
         let phase = std::mem::replace(&mut slot.phase, over);
         let extras = slot.extras.take();
         self.discard(phase);
@@ -72,7 +72,7 @@ where
 {
     #[inline]
     pub(crate) fn new(link: Arc<PoolLink>, options: X, body: B, due: Tick) -> Arc<Self> {
-        let phase = Phase::Waiting { is_queued: false, body };
+        let phase = TaskPhase::Waiting { is_queued: false, body };
         let slot = Mutex::new(Slot { phase, due, extras: None });
         Arc::new(Self { header: Header::new(link), slot, options })
     }
@@ -80,7 +80,7 @@ where
     /// A task that is about to be put into the queue.
     #[inline]
     pub(crate) fn queued(link: Arc<PoolLink>, options: X, body: B, due: Tick) -> Arc<Self> {
-        let phase = Phase::Waiting { is_queued: true, body };
+        let phase = TaskPhase::Waiting { is_queued: true, body };
         let slot = Mutex::new(Slot { phase, due, extras: None });
         Arc::new(Self { header: Header::new(link), slot, options })
     }
@@ -102,17 +102,11 @@ where
         Self::execute(run.resumed(request.by_worker), body, request, pool)
     }
 
-    /// Takes the task out of the queue if it should have ended by now; returns true if it did.
-    fn is_withdrawn_late(&self, request: &RunRequest<'_>, pool: &dyn TaskPool) -> bool {
-        let now = || request.started.unwrap_or_else(|| pool.now()).tick;
-        self.deadline() != Tick::MAX && self.is_overdue(now()) && self.withdraw()
-    }
-
     /// Makes one step of a run, and settles it unless its outcome is held back.
     fn execute(run: Run, body: B, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
         let (ran, task) = request.thread.enter(run, |run| {
             // The run has the only share that this thread needs.
-            let Some(block) = (&**run.task() as &dyn Any).downcast_ref::<Self>() else {
+            let Some(block) = run.task().as_any().downcast_ref::<Self>() else {
                 unreachable!("the task is what it was")
             };
             let stepped = block.attempt(body, run, pool);
@@ -122,7 +116,9 @@ where
             Ok(block.close(stepped, run, pool))
         });
         match ran {
-            Ok(AfterRun::Continue(due)) => RunResult::Over(task.as_task().map(|task| (task, due))),
+            Ok(AfterRun::Continue(due)) => {
+                RunResult::Over(task.into_task().map(|task| (task, due)))
+            }
             Ok(AfterRun::Break(_)) => RunResult::Over(None),
             Err(ran) => ran,
         }
@@ -131,7 +127,7 @@ where
     /// Suspends a run whose future is pending, or keeps the outcome of a step that is held back.
     fn put_aside(
         &self,
-        stepped: Stepped<T, B>,
+        stepped: StepOutcome<T, B>,
         run: &Run,
         request: &RunRequest<'_>,
         pool: &dyn TaskPool,
@@ -146,31 +142,31 @@ where
     }
 
     /// Runs one step of the body.
-    fn attempt(&self, body: B, run: &Run, pool: &dyn TaskPool) -> Stepped<T, B> {
+    fn attempt(&self, body: B, run: &Run, pool: &dyn TaskPool) -> StepOutcome<T, B> {
         let mut body = Some(body);
         let refused = if run.is_resumed() { None } else { pool.begins(run) };
         let was_refused = refused.is_some();
         let step = match refused {
             Some(failure) => Poll::Ready(Err(failure)),
-            None => catch(|| body.step(&|| Self::waker(run))).unwrap_or_else(failed),
+            None => catch(|| body.step(&|| Self::waker(run))).unwrap_or_else(|panic| {
+                // A future that has panicked must not be polled again.
+                drop(catch(|| body.abandon_run()));
+                failed(panic)
+            }),
         };
-        if matches!(step, Poll::Ready(Err(_))) {
-            // A future that has panicked must not be polled again.
-            drop(catch(|| body.abandon_run()));
-        }
-        Stepped { body, step, was_refused }
+        StepOutcome { body, step, was_refused }
     }
 
     /// Keeps the outcome of a step of a virtual worker until it is settled.
-    fn hold_back(&self, stepped: Stepped<T, B>) {
+    fn hold_back(&self, stepped: StepOutcome<T, B>) {
         let mut slot = self.slot.lock();
-        let was_woken = matches!(slot.phase, Phase::Running { was_woken: true });
-        slot.phase = Phase::Held { was_woken };
+        let was_woken = matches!(slot.phase, TaskPhase::Running { was_woken: true });
+        slot.phase = TaskPhase::Held { was_woken };
         slot.extras().held = Some(stepped);
     }
 
     /// Makes the outcome of a run known.
-    fn close(&self, stepped: Stepped<T, B>, run: &Run, pool: &dyn TaskPool) -> AfterRun {
+    fn close(&self, stepped: StepOutcome<T, B>, run: &Run, pool: &dyn TaskPool) -> AfterRun {
         let outcome = stepped.outcome();
         let now = pool.is_over(run, &outcome, stepped.was_refused);
         let after_run = self.conclude(stepped, run.due(), now);
@@ -178,15 +174,15 @@ where
         after_run
     }
 
-    fn conclude(&self, stepped: Stepped<T, B>, due: Due, now: Now) -> AfterRun {
-        let Stepped { body, step, .. } = stepped;
+    fn conclude(&self, stepped: StepOutcome<T, B>, due: Due, now: Now) -> AfterRun {
+        let StepOutcome { body, step, .. } = stepped;
         match step {
             Poll::Pending => unreachable!("a pending run is suspended, not settled"),
             Poll::Ready(result) if self.is_recurring() => {
                 self.recur(body, due, result.map(drop), now)
             }
-            Poll::Ready(Ok(value)) => self.end(End::Completed, value, None, body),
-            Poll::Ready(Err(failure)) => self.end(End::Failed, None, Some(failure), body),
+            Poll::Ready(Ok(value)) => self.end(TaskEnd::Completed, value, None, body),
+            Poll::Ready(Err(failure)) => self.end(TaskEnd::Failed, None, Some(failure), body),
         }
     }
 
@@ -198,20 +194,20 @@ where
         if let Err(failure) = outcome
             && options.on_error == OnError::Stop
         {
-            return self.end(End::Failed, None, Some(failure), body);
+            return self.end(TaskEnd::Failed, None, Some(failure), body);
         }
         let Some(next) = options.recurrence.next(due.as_tick(now), now.tick) else {
-            return self.end(End::Completed, None, None, body);
+            return self.end(TaskEnd::Completed, None, None, body);
         };
         let mut slot = self.slot.lock();
         if self.header.end().is_some() {
-            slot.phase = Phase::Over { is_queued: false, value: None };
+            slot.phase = TaskPhase::Over { is_queued: false, value: None };
             drop(slot);
             self.discard_body(body);
             return AfterRun::Break(TaskState::Cancelled);
         }
         let Some(body) = body else { unreachable!("a recurring body is never spent") };
-        slot.phase = Phase::Waiting { is_queued: false, body };
+        slot.phase = TaskPhase::Waiting { is_queued: false, body };
         slot.due = next;
         AfterRun::Continue(next)
     }
@@ -220,7 +216,7 @@ where
     #[inline(always)]
     fn end(
         &self,
-        end: End,
+        end: TaskEnd,
         value: Option<T>,
         failure: Option<Failure>,
         body: Option<B>,
@@ -233,7 +229,7 @@ where
             if failure.is_some() {
                 slot.extras().failure = failure;
             }
-            slot.phase = Phase::Over { is_queued: false, value };
+            slot.phase = TaskPhase::Over { is_queued: false, value };
         }
         let Some(has_waiters) = self.header.try_end(end) else {
             self.discard(self.take_value());
@@ -249,15 +245,14 @@ where
     /// Takes a value out that came after the task was cancelled.
     fn take_value(&self) -> Option<Arc<T>> {
         match &mut self.slot.lock().phase {
-            Phase::Over { value, .. } => value.take(),
+            TaskPhase::Over { value, .. } => value.take(),
             _ => None,
         }
     }
 
     /// The waker of the task's future.
     fn waker(run: &Run) -> Waker {
-        let task: Arc<dyn Any + Send + Sync> = Arc::<dyn Interruptible>::clone(run.task());
-        match task.downcast::<Self>() {
+        match Arc::clone(run.task()).into_any().downcast::<Self>() {
             Ok(task) => Waker::from(task),
             Err(_) => unreachable!("the task is what it was"),
         }
@@ -296,20 +291,20 @@ impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> Awaited<T> fo
 where
     Option<B>: Steps<T>,
 {
-    fn outcome(&self) -> Option<Outcome<T>> {
+    fn outcome(&self) -> Option<TaskOutcome<T>> {
         match self.header.end()? {
-            End::Cancelled => Some(Outcome::Cancelled),
-            End::Completed => {
+            TaskEnd::Cancelled => Some(TaskOutcome::Cancelled),
+            TaskEnd::Completed => {
                 let value = match &self.slot.lock().phase {
-                    Phase::Over { value, .. } => value.clone(),
+                    TaskPhase::Over { value, .. } => value.clone(),
                     _ => None,
                 };
-                Some(TaskValue::new(value).map_or(Outcome::Cancelled, Outcome::Value))
+                Some(TaskValue::new(value).map_or(TaskOutcome::Cancelled, TaskOutcome::Value))
             }
-            End::Failed => {
+            TaskEnd::Failed => {
                 let slot = self.slot.lock();
                 let failure = slot.extras.as_ref().and_then(|extras| extras.failure.clone());
-                Some(failure.map_or(Outcome::Cancelled, Outcome::Failed))
+                Some(failure.map_or(TaskOutcome::Cancelled, TaskOutcome::Failed))
             }
         }
     }
@@ -371,8 +366,8 @@ where
         };
         let waker = || -> Waker { unreachable!("a task that is a future has options") };
         let (end, value, failure) = match catch(|| body.step(&waker)).unwrap_or_else(failed) {
-            Poll::Ready(Ok(value)) => (End::Completed, value, None),
-            Poll::Ready(Err(failure)) => (End::Failed, None, Some(failure)),
+            Poll::Ready(Ok(value)) => (TaskEnd::Completed, value, None),
+            Poll::Ready(Err(failure)) => (TaskEnd::Failed, None, Some(failure)),
             Poll::Pending => unreachable!("a task that is a future has options"),
         };
         _ = self.end(end, value, failure, body);
@@ -380,9 +375,13 @@ where
     }
 
     fn run(self: Arc<Self>, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
-        if request.by_worker && self.is_withdrawn_late(request, pool) {
-            pool.cancel(self);
-            return RunResult::Nothing(NothingToRun { was_counted: true });
+        let mut started = request.started;
+        if request.by_worker && self.deadline() != Tick::MAX {
+            let now = *started.get_or_insert_with(|| pool.now());
+            if self.is_overdue(now.tick) && self.withdraw() {
+                pool.cancel(self);
+                return RunResult::Nothing(NothingToRun { was_counted: true });
+            }
         }
         let (body, number, due) = {
             let mut slot = self.slot.lock();
@@ -395,7 +394,7 @@ where
                 }
             }
         };
-        let started = request.started.unwrap_or_else(|| pool.now());
+        let started = started.unwrap_or_else(|| pool.now());
         let run = Run::new(self, number, Due::Tick(due), started, request.by_worker);
         Self::execute(run, body, request, pool)
     }
@@ -424,6 +423,14 @@ impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> Interruptible
 where
     Option<B>: Steps<T>,
 {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
     fn header(&self) -> &Header {
         &self.header
     }
@@ -432,7 +439,7 @@ where
         self.options.get()
     }
 
-    fn as_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
+    fn into_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
         Some(self)
     }
 
@@ -507,22 +514,22 @@ where
         self.slot.lock().phase.is_queued()
     }
 
-    fn suspend(&self, run: &Run) -> Option<bool> {
+    fn suspend(&self, run: &Run) -> Suspend {
         let mut slot = self.slot.lock();
         // The step is pending, so nothing but the body is left of it.
         let body = slot.take_held().and_then(|stepped| stepped.body);
         let Some(body) = body else { unreachable!("a pending future is not spent") };
-        match slot.phase.suspend(body, self.header.end().is_some()) {
-            Ok(is_woken) => {
-                slot.extras().suspended = Some(run.clone());
-                Some(is_woken)
-            }
-            Err(body) => {
+        let suspend = match slot.phase.suspend(body, self.header.end().is_some()) {
+            Suspend::Waits => Suspend::Waits,
+            Suspend::IsWoken => Suspend::IsWoken,
+            Suspend::IsOver(body) => {
                 drop(slot);
                 self.discard(body);
-                None
+                return Suspend::IsOver(());
             }
-        }
+        };
+        slot.extras().suspended = Some(run.clone());
+        suspend
     }
 
     fn interrupt(&self) {
@@ -560,7 +567,9 @@ impl<T, B, X: MaybeOptions> Drop for TaskBlock<T, B, X> {
         let has_nothing = || {
             matches!(
                 slot.phase,
-                Phase::Running { .. } | Phase::Over { value: None, .. } | Phase::Leaving { .. }
+                TaskPhase::Running { .. }
+                    | TaskPhase::Over { value: None, .. }
+                    | TaskPhase::Leaving { .. }
             )
         };
         let is_spent =
@@ -579,7 +588,7 @@ impl<T, B, X: MaybeOptions> fmt::Debug for TaskBlock<T, B, X> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::super::steps::Once;
+    use super::super::spec::Once;
     use super::TaskBlock;
 
     /// Its counts are a part of the block.

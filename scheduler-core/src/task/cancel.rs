@@ -1,12 +1,10 @@
 //! Cancels a task: takes its body out, and ends it.
 
 use super::block::TaskBlock;
-use super::current;
 use super::header::MaybeOptions;
-use super::slot::Slot;
-use super::state::{Cancel, End, Phase};
-use super::steps::Steps;
-use super::{Cancelled, Interruptible};
+use super::spec::Steps;
+use super::state::{Cancel, Slot, TaskEnd, TaskPhase};
+use super::{Cancelled, Interruptible, run};
 use crate::sync::MutexGuard;
 
 impl<T: Send + Sync + 'static, B: Send + 'static, X: MaybeOptions> TaskBlock<T, B, X>
@@ -24,13 +22,15 @@ where
     #[inline(always)]
     pub(super) fn cancel_bare(&self, mut slot: MutexGuard<'_, Slot<T, B>>) -> Option<bool> {
         let (was_waiting, died) = match slot.phase {
-            Phase::Waiting { is_queued, .. } => (true, is_queued),
-            Phase::Running { .. } | Phase::Held { .. } => (false, false),
-            Phase::Suspended { .. } | Phase::Leaving { .. } | Phase::Over { .. } => return None,
+            TaskPhase::Waiting { is_queued, .. } => (true, is_queued),
+            TaskPhase::Running { .. } | TaskPhase::Held { .. } => (false, false),
+            TaskPhase::Suspended { .. } | TaskPhase::Leaving { .. } | TaskPhase::Over { .. } => {
+                return None;
+            }
         };
-        self.header.try_end(End::Cancelled)?;
+        self.header.try_end(TaskEnd::Cancelled)?;
         if was_waiting {
-            let over = Phase::Over { is_queued: false, value: None };
+            let over = TaskPhase::Over { is_queued: false, value: None };
             // A bare body has no destructor.
             std::mem::forget(std::mem::replace(&mut slot.phase, over));
         }
@@ -62,7 +62,7 @@ where
                 Some(self.leave(slot, body, died, was_suspended))
             }
             Cancel::IsRunning => {
-                self.header.try_end(End::Cancelled)?;
+                self.header.try_end(TaskEnd::Cancelled)?;
                 let waiters = slot.take_waiters();
                 Some(Cancelled { waiters, was_waiting: false, was_suspended: false })
             }
@@ -94,12 +94,12 @@ where
         if std::mem::needs_drop::<B>() {
             drop(slot);
             let ends = [(self.header.link.address(), Some(self.header.id()))];
-            current::hold_up(&ends, || self.discard(body));
+            run::hold_up(&ends, || self.discard(body));
             slot = self.slot.lock();
         }
         slot.phase.left();
         // No other thread ends a task that is leaving.
-        self.header.try_end(End::Cancelled);
+        self.header.try_end(TaskEnd::Cancelled);
         let waiters = slot.take_waiters();
         let suspended = slot.extras.as_mut().and_then(|extras| extras.suspended.take());
         drop(slot);

@@ -1,21 +1,20 @@
-//! The handle of a task, with which its caller waits and cancels.
+//! The handle of a task, with which its caller waits and cancels; its value.
 
+use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt;
 use std::future::{Future, IntoFuture};
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::AnyTask;
 use super::block::Awaited;
-use super::current;
 use super::header::TaskId;
 use super::run::{InterruptibleWait, Run};
-use super::state::TaskState;
-use super::value::{Outcome, TaskValue};
-use super::waiters::{Waiter, notify};
+use super::state::{TaskState, Waiter, notify};
+use super::{AnyTask, run};
 use crate::error::{Error, Failure};
 use crate::time::{Clock, Due, EventCount, Now, Tick};
 use crate::unwind::catch;
@@ -164,7 +163,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     ///
     /// As [`wait`](Self::wait).
     pub fn wait_ref(&self) -> Result<TaskValue<T>, Error> {
-        self.block(None).and_then(Outcome::into_result)
+        self.block(None).and_then(TaskOutcome::into_result)
     }
 
     /// The failure of a failed task, without waiting.
@@ -177,7 +176,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first. Read later, it could be the very one that is asked for.
         let state = self.state();
         match self.cell.outcome() {
-            Some(Outcome::Failed(failure)) => Ok(failure),
+            Some(TaskOutcome::Failed(failure)) => Ok(failure),
             _ => Err(Error::wrong_state("failed", state.name())),
         }
     }
@@ -205,13 +204,13 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
     }
 
     /// Blocks until the task has ended or the limit has passed.
-    fn block(&self, limit: Option<Duration>) -> Result<Outcome<T>, Error> {
+    fn block(&self, limit: Option<Duration>) -> Result<TaskOutcome<T>, Error> {
         if let Some(outcome) = self.cell.outcome() {
             return Ok(outcome);
         }
         let run = Run::current();
         let would_deadlock = run.as_ref().is_some_and(|run| self.is_task_of(run))
-            || current::holds_up(self.cell.header().link.address(), Some(self.cell.id()));
+            || run::holds_up(self.cell.header().link.address(), Some(self.cell.id()));
         if would_deadlock {
             return Err(Error::would_deadlock("wait"));
         }
@@ -231,7 +230,7 @@ impl<T: Send + Sync + 'static> TaskHandle<T> {
         gate: &Arc<EventCount>,
         run: Option<&Run>,
         limit: Option<Duration>,
-    ) -> Result<Outcome<T>, Error> {
+    ) -> Result<TaskOutcome<T>, Error> {
         let link = &self.cell.header().link;
         let (clock, pool) = (&link.clock, link.address());
         let until = limit.map(|limit| clock.now() + limit);
@@ -311,7 +310,7 @@ impl<T: Clone + Send + Sync + 'static> TaskHandle<T> {
         // RACE: the state is read first, as in `failure_now`.
         let state = self.state();
         match self.cell.outcome() {
-            Some(Outcome::Value(value)) => Ok(T::clone(&value)),
+            Some(TaskOutcome::Value(value)) => Ok(T::clone(&value)),
             _ => Err(Error::wrong_state("completed", state.name())),
         }
     }
@@ -397,7 +396,7 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskFuture<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let cell = &this.handle.cell;
-        let result = |outcome: Outcome<T>| outcome.into_result().map(|value| T::clone(&value));
+        let result = |outcome: TaskOutcome<T>| outcome.into_result().map(|value| T::clone(&value));
         if let Some(outcome) = cell.outcome() {
             return Poll::Ready(result(outcome));
         }
@@ -413,7 +412,7 @@ impl<T: Clone + Send + Sync + 'static> Future for TaskFuture<T> {
                 this.waker = Some(number);
                 Poll::Pending
             }
-            Err(_) => Poll::Ready(result(cell.outcome().unwrap_or(Outcome::Cancelled))),
+            Err(_) => Poll::Ready(result(cell.outcome().unwrap_or(TaskOutcome::Cancelled))),
         }
     }
 }
@@ -438,8 +437,83 @@ impl<T> Clone for TaskHandle<T> {
     }
 }
 
-impl<T: 'static> fmt::Debug for TaskHandle<T> {
+impl<T> fmt::Debug for TaskHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("TaskHandle").field(&self.cell.label()).finish()
+    }
+}
+
+/// The value of a completed task, which all its handles share.
+///
+/// It dereferences to the value.
+///
+/// ```
+/// use scheduler_core::ScheduledThreadPool;
+///
+/// let pool = ScheduledThreadPool::new(1);
+/// let text = pool.submit(|| "shared".to_owned())?.wait_ref()?;
+/// assert_eq!(text.len(), 6);
+/// # Ok::<(), scheduler_core::Error>(())
+/// ```
+pub struct TaskValue<T: 'static>(Kept<T>);
+
+/// A value is shared, except `()`, which is static.
+enum Kept<T: 'static> {
+    Shared(Arc<T>),
+    Unit(&'static T),
+}
+
+/// Returns true if a value of this type is not kept.
+#[inline]
+pub(super) fn is_unit<T: 'static>() -> bool {
+    unit::<T>().is_some()
+}
+
+#[inline]
+fn unit<T: 'static>() -> Option<&'static T> {
+    const UNIT: &dyn Any = &();
+    UNIT.downcast_ref()
+}
+
+impl<T: 'static> TaskValue<T> {
+    /// The value that was kept; none where there is none and the type is not `()`.
+    pub(super) fn new(value: Option<Arc<T>>) -> Option<Self> {
+        let value = value.map(Kept::Shared).or_else(|| unit().map(Kept::Unit));
+        value.map(Self)
+    }
+}
+
+impl<T: 'static> Deref for TaskValue<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match &self.0 {
+            Kept::Shared(value) => value,
+            Kept::Unit(value) => value,
+        }
+    }
+}
+
+impl<T: fmt::Debug + 'static> fmt::Debug for TaskValue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// The outcome of a task, as its handles report it.
+pub(crate) enum TaskOutcome<T: 'static> {
+    Value(TaskValue<T>),
+    Cancelled,
+    Failed(Failure),
+}
+
+impl<T: 'static> TaskOutcome<T> {
+    /// The value, where there is one. It is cloned outside every lock: that is user code.
+    pub(super) fn into_result(self) -> Result<TaskValue<T>, Error> {
+        match self {
+            Self::Value(value) => Ok(value),
+            Self::Cancelled => Err(Error::cancelled()),
+            Self::Failed(failure) => Err(Error::failed(failure)),
+        }
     }
 }

@@ -7,7 +7,7 @@ use scheduler_expr::OnError;
 
 use super::PoolLink;
 use super::spec::Recurrence;
-use super::state::{End, TaskState};
+use super::state::{TaskEnd, TaskState};
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::Tick;
 
@@ -79,14 +79,14 @@ impl Header {
 
     /// Returns the end of the task, if it has ended.
     #[inline]
-    pub(crate) fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<TaskEnd> {
         // ORDERING: acquire, so that who sees the end sees what led to it.
         end_of(self.word.load(Ordering::Acquire))
     }
 
     /// Ends the task, unless it has ended: returns whether there may be waiters to notify, or none if it had ended before.
     #[inline]
-    pub(crate) fn try_end(&self, end: End) -> Option<bool> {
+    pub(crate) fn try_end(&self, end: TaskEnd) -> Option<bool> {
         let mark = |word| end_of(word).is_none().then_some(word | end as u64);
         // ORDERING: release, see `end`; acquire, so that waiters that were added are seen.
         let before = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, mark).ok()?;
@@ -94,7 +94,7 @@ impl Header {
     }
 
     /// Notes that there are waiters; returns how the task has ended, if it had before that.
-    pub(crate) fn note_waiter(&self) -> Option<End> {
+    pub(crate) fn note_waiter(&self) -> Option<TaskEnd> {
         // ORDERING: see `try_end`.
         end_of(self.word.fetch_or(WAITED, Ordering::AcqRel))
     }
@@ -123,12 +123,12 @@ impl Header {
     }
 }
 
-fn end_of(word: u64) -> Option<End> {
+fn end_of(word: u64) -> Option<TaskEnd> {
     match word & END {
         0 => None,
-        1 => Some(End::Completed),
-        2 => Some(End::Failed),
-        _ => Some(End::Cancelled),
+        1 => Some(TaskEnd::Completed),
+        2 => Some(TaskEnd::Failed),
+        _ => Some(TaskEnd::Cancelled),
     }
 }
 
@@ -211,12 +211,12 @@ pub(crate) fn is_asked_to_stop(header: &Header, options: Option<&TaskOptions>, r
     asked == run || asked == EVERY_RUN
 }
 
-impl From<End> for TaskState {
-    fn from(end: End) -> Self {
+impl From<TaskEnd> for TaskState {
+    fn from(end: TaskEnd) -> Self {
         match end {
-            End::Completed => Self::Completed,
-            End::Failed => Self::Failed,
-            End::Cancelled => Self::Cancelled,
+            TaskEnd::Completed => Self::Completed,
+            TaskEnd::Failed => Self::Failed,
+            TaskEnd::Cancelled => Self::Cancelled,
         }
     }
 }

@@ -12,16 +12,15 @@
 //
 // | file | content |
 // |---|---|
-// | `spec`, `once`, `steps` | the parts of a task: body, recurrence, name |
-// | `state` | the states of a task and the ways between them |
-// | `header`, `slot`, `block` | the memory of a task, and its runs |
+// | `spec` | a task before it is submitted: recurrence, name, body |
+// | `state` | the states of a task and the ways between them; what its lock guards; its waiters |
+// | `header`, `block` | the memory of a task, and its runs |
 // | `cancel` | the cancellation of a task |
-// | `timer`, `firings` | a call that is made each time it is armed for |
-// | `run`, `current` | a run as its body sees it; the run of a thread |
-// | `handle`, `waiters`, `value` | the caller's side: waits, callbacks, the value |
-// | `dead` | the count of entries of the queue that will not be run |
+// | `timer` | a call that is made each time it is armed for, and its firings |
+// | `run` | a run as its body sees it; the run of a thread |
+// | `handle` | the caller's side: waits, callbacks, the value |
 //
-// Below: tasks and timers as the pool knows them, and a pool as they know it.
+// Below: tasks and timers as the pool knows them, and a pool as they know it, with the count of its dead entries.
 //
 // The pool above decides which task runs when and on which worker, and knows no value type. `Queued` stands in the queue: a task, or the
 // ticket of a timer. `Interruptible` owns a run: a task, or the timer itself. `AnyTask` is both, and can be put back.
@@ -33,7 +32,7 @@
 //
 // * *Cancel against begin*: both take the task's lock; the first has the body. A canceller drops it outside the lock, while the
 //   task is *leaving*: it cannot be begun then, and does not look ended yet. A destructor that waits for the task, or
-//   for the end of a pool that waits for it, would wait for itself: the thread knows what it drops (`current`).
+//   for the end of a pool that waits for it, would wait for itself: the thread knows what it drops (`run::hold_up`).
 // * *Cancel against the end of a run*: both set the end in the header, by compare and swap; the first wins. If the cancel does, waiters
 //   are notified at once, and the outcome of the run is dropped by its worker.
 // * *Wait against end*: the waiter is added first, and then marked in the header. The thread that ends the task sees the mark, or the
@@ -44,20 +43,12 @@
 
 pub(crate) mod block;
 mod cancel;
-pub(crate) mod current;
-mod dead;
-mod firings;
 mod handle;
 pub(crate) mod header;
-mod once;
 pub(crate) mod run;
-mod slot;
-mod spec;
+pub(crate) mod spec;
 pub(crate) mod state;
-pub(crate) mod steps;
 mod timer;
-mod value;
-mod waiters;
 
 use std::any::Any;
 use std::fmt;
@@ -65,28 +56,23 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
 use crate::error::Failure;
-use crate::sync::{AtomicBool, CachePadded, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, CachePadded, Ordering};
 use crate::time::{Clock, Due, EventCount, Now, Tick};
-
-pub(crate) use current::Thread;
-use dead::DeadEntries;
-pub(crate) use header::{Header, TaskOptions};
-pub(crate) use state::NothingToRun;
-use waiters::{EventCounts, Waiter, notify};
+use state::{EventCounts, Waiter, notify};
 
 pub(crate) use handle::starves_at;
-pub use handle::{TaskFuture, TaskHandle};
+pub use handle::{TaskFuture, TaskHandle, TaskValue};
 pub use header::TaskId;
-pub use once::{Fallible, OnceBody, OnceFutureBody, fallible};
+pub(crate) use header::{Header, TaskOptions};
 pub use run::Run;
+pub(crate) use run::Thread;
 pub use scheduler_expr::OnError;
 pub(crate) use spec::Recurrence;
-pub use spec::{Body, Task};
+pub use spec::{Body, Fallible, OnceBody, OnceFutureBody, Task, TaskReturn, fallible};
 pub use state::TaskState;
-pub use steps::TaskReturn;
-
+pub(crate) use state::{NothingToRun, Suspend};
+pub(crate) use timer::Arming;
 pub use timer::{Fire, Fired, Timer};
-pub use value::TaskValue;
 
 /// An item of the queue: a task, or the ticket of a timer.
 pub(crate) trait Queued: fmt::Debug + Send + Sync {
@@ -95,9 +81,7 @@ pub(crate) trait Queued: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// There is nothing to run.
-    fn run_plainly(&self) -> Result<(), NothingToRun> {
-        Err(NothingToRun { was_counted: false })
-    }
+    fn run_plainly(&self) -> Result<(), NothingToRun>;
     /// Begins a run, or goes on with one: runs one step of the body, and makes the outcome known unless it is held
     /// back.
     fn run(self: Arc<Self>, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult;
@@ -122,11 +106,13 @@ pub(crate) trait Queued: fmt::Debug + Send + Sync {
 }
 
 /// The owner of a run: a task or a timer. Both can be cancelled, and their runs be asked to stop.
-pub(crate) trait Interruptible: Any + Send + Sync {
+pub(crate) trait Interruptible: Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
     fn header(&self) -> &Header;
     fn options(&self) -> Option<&TaskOptions>;
     /// The task, unless this is a timer.
-    fn as_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
+    fn into_task(self: Arc<Self>) -> Option<Arc<dyn AnyTask>> {
         None
     }
 
@@ -195,9 +181,8 @@ pub(crate) trait AnyTask: Queued + Interruptible {
     fn withdraw(&self) -> bool;
     /// Returns true if the task waits in the queue.
     fn is_queued(&self) -> bool;
-    /// Moves a run whose future is pending out of its worker; returns whether its waker was called during the poll, or none if
-    /// the task was cancelled.
-    fn suspend(&self, run: &Run) -> Option<bool>;
+    /// Moves a run whose future is pending out of its worker.
+    fn suspend(&self, run: &Run) -> Suspend;
     /// Asks the present run to stop, if there is one, and every later one.
     fn interrupt(&self);
     /// Asks the present run to stop, if there is one, and lets its future look at that.
@@ -222,7 +207,7 @@ pub(crate) struct RunRequest<'a> {
 /// The waiters to notify that a task was cancelled.
 #[must_use = "the waiters must be notified"]
 pub(crate) struct Cancelled {
-    pub(super) waiters: Vec<(u64, Waiter)>,
+    waiters: Vec<(u64, Waiter)>,
     /// True if the task was waiting. The end of one that is being run is reported by its worker.
     pub(crate) was_waiting: bool,
     /// True if the pool has the task among its suspended ones.
@@ -412,5 +397,63 @@ impl PoolLink {
         if let Some(pool) = self.pool() {
             pool.entries_died();
         }
+    }
+}
+
+/// The number of entries of a queue that have died since the pool looked.
+///
+/// A task that is cancelled touches no queue: its entry stays as a dead one, which is skipped when it comes, or swept out
+/// with others. So the number of live entries is the number of all entries less the dead ones.
+#[derive(Debug, Default)]
+pub(crate) struct DeadEntries {
+    /// From the lowest bit: whether the pool wants to hear of each; how many alarms; how many others.
+    word: AtomicU64,
+}
+
+/// The number of dead entries after which the pool looks whether to sweep.
+const MANY: u64 = 256;
+const HEARS: u64 = 1;
+const ALARM: u64 = 1 << 1;
+const OTHER: u64 = 1 << 32;
+
+impl DeadEntries {
+    /// Counts one more, and returns true if the pool is to look.
+    #[inline]
+    pub(crate) fn announce(&self, is_alarm: bool) -> bool {
+        // ORDERING: one atomic holds count and wish, so that either the pool sees this entry when it says that it wants to
+        // hear, or this thread sees that wish. Release, so that a thread that sees the count sees the end of the task.
+        let before = self.word.fetch_add(if is_alarm { ALARM } else { OTHER }, Ordering::AcqRel);
+        before & HEARS != 0 || (before / OTHER + 1).is_multiple_of(MANY)
+    }
+
+    /// Takes the counts of alarms and of others, and says whether the pool wants to hear of each from now on.
+    pub(crate) fn take(&self, wants_death_notices: bool) -> (i64, i64) {
+        // ORDERING: see `announce`.
+        let word = self.word.swap(u64::from(wants_death_notices), Ordering::AcqRel);
+        let alarms = (word % OTHER) / ALARM;
+        (alarms.cast_signed(), (word / OTHER).cast_signed())
+    }
+
+    /// Returns true if nothing was announced since, and the wish is the same.
+    pub(crate) fn is_quiet(&self, wants_death_notices: bool) -> bool {
+        // ORDERING: relaxed, a look without a lock; what came in between is found at the next.
+        self.word.load(Ordering::Relaxed) == u64::from(wants_death_notices)
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{DeadEntries, MANY};
+
+    #[test]
+    fn the_pool_is_called_for_each_entry_if_it_wants_and_otherwise_for_many() {
+        let dead = DeadEntries::default();
+        assert!(!dead.announce(true) && !dead.announce(false));
+        assert_eq!(dead.take(true), (1, 1));
+        assert!(dead.is_quiet(true) && !dead.is_quiet(false));
+        assert!(dead.announce(true) && dead.announce(false));
+        assert_eq!(dead.take(false), (1, 1));
+        let called = (0..MANY).filter(|_| dead.announce(false)).count();
+        assert_eq!((called, dead.take(false)), (1, (0, MANY.cast_signed())));
     }
 }

@@ -17,6 +17,17 @@
 //! while the task is leaving. A task that is leaving is still shown as what it was, because its body is dropped
 //! before its end is seen. Only a task that is cancelled during a run has ended before its body is dropped.
 
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::{fmt, mem};
+
+use super::run::Run;
+use super::spec::Step;
+use crate::error::Failure;
+use crate::sync::Mutex;
+use crate::time::{EventCount, Tick};
+use crate::unwind::catch;
+
 /// The state of a task, as its handle shows it.
 ///
 /// The JDK's `Future.State` has no `Scheduled`: there a waiting task counts as running.
@@ -70,14 +81,14 @@ impl TaskState {
 
 /// The end of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum TaskEnd {
     Completed = 1,
     Failed = 2,
     Cancelled = 3,
 }
 
 /// The state of a task that has not ended, with its body; small, because there may be very many tasks.
-pub(crate) enum Phase<B, V> {
+pub(crate) enum TaskPhase<B, V> {
     /// Waits to be run.
     Waiting {
         /// True if an entry of the queue stands for it.
@@ -134,7 +145,17 @@ pub(crate) enum Cancel<B> {
     IsOver,
 }
 
-impl<B, V> Phase<B, V> {
+/// The answer to a worker that moves a run out whose future is pending.
+pub(crate) enum Suspend<B = ()> {
+    /// The run waits for its waker.
+    Waits,
+    /// Its waker was called during the poll.
+    IsWoken,
+    /// The task was cancelled during the poll, and the body is to be dropped.
+    IsOver(B),
+}
+
+impl<B, V> TaskPhase<B, V> {
     const OVER: Self = Self::Over { is_queued: false, value: None };
 
     pub(crate) fn visible(&self) -> TaskState {
@@ -203,26 +224,22 @@ impl<B, V> Phase<B, V> {
     }
 
     /// Gives the body back to the worker that has held a step back.
-    pub(crate) fn run_on(&mut self) {
+    fn run_on(&mut self) {
         if let Self::Held { was_woken } = *self {
             *self = Self::Running { was_woken };
         }
     }
 
-    /// Moves a run whose future is pending out of its worker; returns whether its waker was called during the poll.
-    ///
-    /// # Errors
-    ///
-    /// The task was cancelled during the poll: its future is to be dropped.
-    pub(crate) fn suspend(&mut self, body: B, has_ended: bool) -> Result<bool, B> {
+    /// Moves a run whose future is pending out of its worker.
+    pub(crate) fn suspend(&mut self, body: B, has_ended: bool) -> Suspend<B> {
         if has_ended {
             // The canceller saw a run, and left the body to its worker.
             *self = Self::OVER;
-            return Err(body);
+            return Suspend::IsOver(body);
         }
         let is_woken = matches!(self, Self::Running { was_woken: true });
         *self = Self::Suspended { is_woken, is_queued: false, body };
-        Ok(is_woken)
+        if is_woken { Suspend::IsWoken } else { Suspend::Waits }
     }
 
     /// Returns true if the run is to be put into the queue.
@@ -267,5 +284,172 @@ impl<B, V> Phase<B, V> {
     pub(crate) fn left(&mut self) {
         let is_queued = matches!(self, Self::Leaving { keeps_place: true, .. });
         *self = Self::Over { is_queued, value: None };
+    }
+}
+
+/// The data that a task's lock guards.
+pub(super) struct Slot<T, B> {
+    pub(super) phase: TaskPhase<B, Arc<T>>,
+    /// When the task is due, or was for its present run.
+    pub(super) due: Tick,
+    pub(super) extras: Option<Box<Extras<T, B>>>,
+}
+
+/// State that only some tasks have; a closure that runs once without waiters has none.
+pub(super) struct Extras<T, B> {
+    pub(super) waiters: Waiters,
+    /// Opened when the run is asked to stop.
+    pub(super) interruptible: Waiters,
+    /// The present run, while its future is pending.
+    pub(super) suspended: Option<Run>,
+    /// A step of a virtual worker whose outcome is held back.
+    pub(super) held: Option<StepOutcome<T, B>>,
+    /// Why the task has failed.
+    pub(super) failure: Option<Failure>,
+}
+
+impl<T, B> Default for Extras<T, B> {
+    fn default() -> Self {
+        let (waiters, interruptible) = (Waiters::default(), Waiters::default());
+        Self { waiters, interruptible, suspended: None, held: None, failure: None }
+    }
+}
+
+impl<T, B> Slot<T, B> {
+    pub(super) fn extras(&mut self) -> &mut Extras<T, B> {
+        self.extras.get_or_insert_default()
+    }
+
+    pub(super) fn take_waiters(&mut self) -> Vec<(u64, Waiter)> {
+        self.extras.as_mut().map(|extras| extras.waiters.take()).unwrap_or_default()
+    }
+
+    pub(super) fn take_interruptible(&mut self) -> Vec<(u64, Waiter)> {
+        self.extras.as_mut().map(|extras| extras.interruptible.take()).unwrap_or_default()
+    }
+
+    /// Takes the step that is held back.
+    pub(super) fn take_held(&mut self) -> Option<StepOutcome<T, B>> {
+        self.phase.run_on();
+        self.extras.as_mut()?.held.take()
+    }
+}
+
+/// The result of one step, and what is left of the body.
+pub(super) struct StepOutcome<T, B> {
+    pub(super) body: Option<B>,
+    pub(super) step: Step<T>,
+    /// True if the body was not run, because the before-run hook has panicked.
+    pub(super) was_refused: bool,
+}
+
+impl<T, B> StepOutcome<T, B> {
+    pub(super) fn is_pending(&self) -> bool {
+        self.step.is_pending()
+    }
+
+    /// The outcome of a run that is over.
+    pub(super) fn outcome(&self) -> Result<(), Failure> {
+        match &self.step {
+            Poll::Ready(Err(failure)) => Err(failure.clone()),
+            Poll::Ready(Ok(_)) | Poll::Pending => Ok(()),
+        }
+    }
+}
+
+/// A callback that is called with the final state of a task, once.
+pub(crate) type Callback = Box<dyn FnOnce(TaskState) + Send>;
+
+/// The waiters for the end of one task.
+#[derive(Default)]
+pub(crate) struct Waiters {
+    next_number: u64,
+    list: Vec<(u64, Waiter)>,
+}
+
+/// A waiter for the end of a task.
+pub(crate) enum Waiter {
+    Thread(Arc<EventCount>),
+    Future(Waker),
+    Callback(Callback),
+}
+
+impl Waiters {
+    /// Adds a waiter and returns the number under which it can leave again.
+    pub(crate) fn add(&mut self, waiter: Waiter) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        // Most tasks have one waiter at most, and there may be very many tasks.
+        if self.list.is_empty() {
+            self.list.reserve_exact(1);
+        }
+        self.list.push((number, waiter));
+        number
+    }
+
+    /// Takes a waiter out, if it is still here.
+    #[must_use = "dropping a waker runs user code, which must not happen under a lock"]
+    pub(crate) fn remove(&mut self, number: u64) -> Option<Waiter> {
+        let index = self.list.iter().position(|(each, _)| *each == number)?;
+        Some(self.list.swap_remove(index).1)
+    }
+
+    /// Takes all waiters out, in the order in which they came unless one was removed.
+    #[must_use = "the waiters must be notified"]
+    pub(crate) fn take(&mut self) -> Vec<(u64, Waiter)> {
+        mem::take(&mut self.list)
+    }
+}
+
+/// Notifies all waiters; a panic of a waker or a callback is contained.
+#[inline]
+pub(crate) fn notify(waiters: Vec<(u64, Waiter)>, state: TaskState) {
+    if !waiters.is_empty() {
+        notify_all(waiters, state);
+    }
+}
+
+#[inline(never)]
+fn notify_all(waiters: Vec<(u64, Waiter)>, state: TaskState) {
+    for (_, waiter) in waiters {
+        match waiter {
+            Waiter::Thread(gate) => gate.open(),
+            Waiter::Future(waker) => drop(catch(|| waker.wake())),
+            Waiter::Callback(callback) => drop(catch(|| callback(state))),
+        }
+    }
+}
+
+/// The event counts of waiting threads, to be notified together.
+#[derive(Default)]
+pub(crate) struct EventCounts {
+    list: Mutex<Vec<(u64, Arc<EventCount>)>>,
+}
+
+impl EventCounts {
+    /// Adds a gate and returns the number under which it can leave again.
+    pub(crate) fn add(&self, gate: &Arc<EventCount>) -> u64 {
+        let mut list = self.list.lock();
+        let number = list.last().map_or(0, |(last, _)| last + 1);
+        list.push((number, Arc::clone(gate)));
+        number
+    }
+
+    pub(crate) fn remove(&self, number: u64) {
+        self.list.lock().retain(|(each, _)| *each != number);
+    }
+
+    /// Opens all gates; each waiter then checks what has changed.
+    pub(crate) fn open_all(&self) {
+        let gates: Vec<_> = self.list.lock().iter().map(|(_, gate)| Arc::clone(gate)).collect();
+        for gate in gates {
+            gate.open();
+        }
+    }
+}
+
+impl fmt::Debug for Waiters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiters").field("count", &self.list.len()).finish()
     }
 }

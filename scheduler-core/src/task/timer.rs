@@ -3,21 +3,24 @@
 //! It has no state of a run, because several of its firings may be in progress at the same time, each on a worker of
 //! its own. They are known behind one lock: which there are, and which of them were asked to stop.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::firings::Firings;
 use super::header::{Header, TaskId, TaskOptions};
 use super::run::Run;
-use super::steps::Around;
-use super::{Cancelled, HeldRun, Interruptible, NothingToRun, PoolLink, Queued, Requeue};
-use super::{RunRequest, RunResult, TaskPool};
+use super::spec::Around;
+use super::state::{TaskState, Waiter, Waiters, notify};
+use super::{
+    Cancelled, HeldRun, Interruptible, NothingToRun, PoolLink, Queued, Requeue, RunRequest,
+    RunResult, TaskPool,
+};
 use crate::error::Failure;
-use crate::sync::Mutex;
+use crate::sync::{AtomicBool, Mutex, Ordering};
 use crate::time::{Due, EventCount, Now};
-use crate::unwind::{Restore, catch, catch_drop};
+use crate::unwind::{OnDrop, catch, catch_drop};
 
 /// The calls that a [`Timer`] makes.
 ///
@@ -30,7 +33,7 @@ pub trait Fire: Sized + Send + Sync + 'static {
     /// its [`due`](Run::due) time the one that the timer was armed for. Several calls may be in progress at the same
     /// time. One that the timer is disarmed for meanwhile is made all the same if a worker had taken it before.
     ///
-    /// Answers whether [`finish`](Self::finish) is to be called. A panic is the answer [`Fired::GoesOn`].
+    /// Answers whether [`finish`](Self::finish) is to be called. A panic is the answer [`Fired::NothingToFinish`].
     fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired;
 
     /// Is called when [`fire`](Self::fire) has answered [`Fired::Returned`], inside the same run; does nothing by default.
@@ -41,7 +44,8 @@ pub trait Fire: Sized + Send + Sync + 'static {
 
     /// Is called when the wall clock was set back while the timer was armed for a time ahead on it.
     ///
-    /// The timer is disarmed then; it is to be armed again by this call, if that is wanted. Does nothing by default.
+    /// The timer is disarmed then; it is to be armed again by this call, if that is wanted. Does nothing by default, so that a
+    /// timer of the wall clock stays disarmed: where it is armed for a [`Due::Wall`], implement this.
     fn clock_set_back(_timer: &Arc<Timer<Self>>, _now: Now) {}
 
     /// Is called when the timer was armed and will not fire, because its pool has stopped or has lost its last worker.
@@ -54,10 +58,10 @@ pub trait Fire: Sized + Send + Sync + 'static {
 #[must_use = "it decides whether `finish` is called"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {
-    /// The body of the firing has returned: [`Fire::finish`] reports its end.
+    /// The body of the firing has returned: [`Fire::finish`] is called now and reports its end.
     Returned,
-    /// The body goes on outside this run, or has no end to report: [`Fire::finish`] is not called.
-    GoesOn,
+    /// [`Fire::finish`] is not called now: the end of this firing needs no report, or comes later, from elsewhere.
+    NothingToFinish,
 }
 
 /// A call that a pool makes at the time for which it is armed, again and again, and also beside itself.
@@ -131,6 +135,17 @@ struct Ticket<T> {
     armed: Mutex<Option<Armed<T>>>,
 }
 
+/// The effect of arming a timer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arming {
+    /// It was armed for this time already.
+    Unchanged,
+    /// It was not armed.
+    New,
+    /// It was armed for another time, whose entry is dead now.
+    Replaces,
+}
+
 /// A timer that is armed.
 struct Armed<T> {
     due: Due,
@@ -154,16 +169,18 @@ impl<T: Fire> Timer<T> {
         Arc::new(Self { name, ticket, around, firings, content: Some(content) })
     }
 
-    /// Notes the time for which the timer is armed, and where its entry is to stand; the pool puts it there. Returns whether it has a
-    /// former entry, which is dead now; none if it was armed for this time already.
-    pub(crate) fn note_armed(self: &Arc<Self>, due: Due, place: Due) -> Option<bool> {
+    /// Notes the time for which the timer is armed, and where its entry is to stand; the pool puts it there.
+    pub(crate) fn note_armed(self: &Arc<Self>, due: Due, place: Due) -> Arming {
         let timer = Arc::clone(self);
         let mut armed = self.ticket.armed.lock();
         if armed.as_ref().is_some_and(|armed| armed.due == due) {
-            return None;
+            return Arming::Unchanged;
         }
         // The share that is left over is not the last one.
-        Some(armed.replace(Armed { due, place, kept_in: 0, timer }).is_some())
+        match armed.replace(Armed { due, place, kept_in: 0, timer }) {
+            Some(_) => Arming::Replaces,
+            None => Arming::New,
+        }
     }
 
     /// Disarms the timer; returns true if it was armed, so that its entry is dead.
@@ -210,7 +227,7 @@ impl<T: Fire> Timer<T> {
             (Ok(()), None) => Failure::from_error("the decorator did not run the task"),
         };
         self.report("fire", &failure);
-        fired.unwrap_or(Fired::GoesOn)
+        fired.unwrap_or(Fired::NothingToFinish)
     }
 
     /// Makes a firing, whose end is reported unless it is held back.
@@ -234,10 +251,10 @@ impl<T: Fire> Timer<T> {
     ///
     /// Where the clock panics the firing ends all the same, and the worker is lost.
     fn close(self: &Arc<Self>, run: &Run, fired: Fired, pool: &dyn TaskPool) {
-        let _underway = Restore(|| self.firings.end(run.number()));
+        let _underway = OnDrop(|| self.firings.end(run.number()));
         if fired == Fired::Returned {
             let now = Cell::new(run.started());
-            let _unfinished = Restore(|| self.call("finish", || T::finish(self, run, now.get())));
+            let _unfinished = OnDrop(|| self.call("finish", || T::finish(self, run, now.get())));
             now.set(pool.now());
         }
     }
@@ -257,6 +274,14 @@ impl<T: Fire> Timer<T> {
 }
 
 impl<T: Fire> Interruptible for Timer<T> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
     fn header(&self) -> &Header {
         &self.ticket.header
     }
@@ -308,6 +333,10 @@ impl<T: Fire> Interruptible for Timer<T> {
 
 /// A ticket is taken out of the queue, or makes its timer fire.
 impl<T: Fire> Queued for Ticket<T> {
+    fn run_plainly(&self) -> Result<(), NothingToRun> {
+        unreachable!("the entry of a timer is never of the kind `Plain`")
+    }
+
     fn run(self: Arc<Self>, request: &RunRequest<'_>, pool: &dyn TaskPool) -> RunResult {
         let armed = self.armed.lock().take_if(|armed| armed.place == request.due);
         match armed {
@@ -368,5 +397,96 @@ impl<T: fmt::Debug> fmt::Debug for Timer<T> {
             .field("name", &self.name)
             .field("content", &self.content)
             .finish_non_exhaustive()
+    }
+}
+
+/// The firings of one timer.
+///
+/// INVARIANT: the lock is an innermost one; threads are notified after it is given back.
+#[derive(Default)]
+struct Firings {
+    list: Mutex<List>,
+    /// True if any firing in progress was asked to stop; changed under the lock only.
+    is_any_asked: AtomicBool,
+}
+
+#[derive(Default)]
+struct List {
+    /// The number of the last one that has begun.
+    last: u64,
+    in_progress: Vec<Firing>,
+}
+
+struct Firing {
+    number: u64,
+    is_asked: bool,
+    /// The threads that wait inside it, to be woken when it is asked to stop.
+    interruptible: Waiters,
+}
+
+impl List {
+    fn find(&mut self, number: u64) -> Option<&mut Firing> {
+        self.in_progress.iter_mut().find(|firing| firing.number == number)
+    }
+}
+
+impl Firings {
+    /// Counts a firing that begins, and returns its number.
+    pub(super) fn begin(&self) -> u64 {
+        let mut list = self.list.lock();
+        list.last += 1;
+        let number = list.last;
+        // Most timers have one firing at most, and there may be very many timers.
+        if list.in_progress.is_empty() {
+            list.in_progress.reserve_exact(1);
+        }
+        let interruptible = Waiters::default();
+        list.in_progress.push(Firing { number, is_asked: false, interruptible });
+        number
+    }
+
+    /// Records that a firing is over; requests to stop it mean nothing from now on.
+    pub(super) fn end(&self, number: u64) {
+        let mut list = self.list.lock();
+        if let Some(index) = list.in_progress.iter().position(|firing| firing.number == number)
+            && list.in_progress.swap_remove(index).is_asked
+        {
+            let is_any_asked = list.in_progress.iter().any(|firing| firing.is_asked);
+            self.is_any_asked.store(is_any_asked, Ordering::Release);
+        }
+    }
+
+    /// Asks one firing to stop, if it is in progress.
+    pub(super) fn ask(&self, number: u64) {
+        let waiters = {
+            let mut list = self.list.lock();
+            let Some(firing) = list.find(number) else { return };
+            firing.is_asked = true;
+            // ORDERING: release, so that a body that sees the request sees what its canceller did before.
+            self.is_any_asked.store(true, Ordering::Release);
+            firing.interruptible.take()
+        };
+        notify(waiters, TaskState::Running);
+    }
+
+    /// Returns true if a firing was asked to stop.
+    pub(super) fn is_asked(&self, number: u64) -> bool {
+        // ORDERING: acquire, see `ask`.
+        if !self.is_any_asked.load(Ordering::Acquire) {
+            return false;
+        }
+        self.list.lock().find(number).is_some_and(|firing| firing.is_asked)
+    }
+
+    /// Adds a thread that waits inside a firing; one that is over is asked no more.
+    pub(super) fn add_interruptible(&self, number: u64, gate: &Arc<EventCount>) -> u64 {
+        let thread = Waiter::Thread(Arc::clone(gate));
+        self.list.lock().find(number).map_or(0, |firing| firing.interruptible.add(thread))
+    }
+
+    pub(super) fn remove_interruptible(&self, number: u64, waiter: u64) {
+        let removed =
+            self.list.lock().find(number).and_then(|firing| firing.interruptible.remove(waiter));
+        drop(removed);
     }
 }

@@ -32,12 +32,12 @@ pub struct ManualClock {
 }
 
 struct Time {
-    reading: Mutex<Reading>,
+    reading: Mutex<ClockReading>,
     /// Opened whenever a waiter arrives or leaves.
     parked_changed: Arc<EventCount>,
 }
 
-struct Reading {
+struct ClockReading {
     now: Tick,
     wall: WallTime,
     next_sleeper: u64,
@@ -69,7 +69,7 @@ impl ManualClock {
     #[must_use]
     pub fn at(wall: DateTime<Utc>) -> Self {
         let wall = wall.into();
-        let reading = Reading { now: Tick::ZERO, wall, next_sleeper: 0, sleepers: Vec::new() };
+        let reading = ClockReading { now: Tick::ZERO, wall, next_sleeper: 0, sleepers: Vec::new() };
         Self {
             time: Arc::new(Time {
                 reading: Mutex::new(reading),

@@ -75,7 +75,7 @@ impl SystemClock {
     #[cold]
     #[inline(never)]
     fn look(&self, tick: Tick) -> Now {
-        let look = Look::take(self.origin, tick, || self.now(), wall_count);
+        let look = WallLook::take(self.origin, tick, || self.now(), wall_count);
         let _ = LAST_LOOK.try_with(|last| last.set(look));
         Now { tick: look.at, wall: look.wall }
     }
@@ -121,19 +121,19 @@ const PAIRS_MAX: usize = 8;
 
 local! {
     /// The last look of this thread at the wall clock.
-    static LAST_LOOK: Cell<Look> = const { Cell::new(Look::NONE) };
+    static LAST_LOOK: Cell<WallLook> = const { Cell::new(WallLook::NONE) };
 }
 
 /// A look at the wall clock.
 #[derive(Clone, Copy)]
-struct Look {
+struct WallLook {
     /// By whose epoch.
     origin: u64,
     at: Tick,
     wall: WallTime,
 }
 
-impl Look {
+impl WallLook {
     const NONE: Self = Self { origin: u64::MAX, at: Tick::ZERO, wall: WallTime::MIN };
 
     /// Reads both clocks, the first of them a moment ago. A thread that is kept from running in between has two
@@ -185,7 +185,7 @@ impl Clock for SystemClock {
     fn read(&self) -> Now {
         let tick = self.now();
         // A thread that is ending may have no thread-locals any more.
-        let last = LAST_LOOK.try_with(Cell::get).unwrap_or(Look::NONE);
+        let last = LAST_LOOK.try_with(Cell::get).unwrap_or(WallLook::NONE);
         if last.origin == self.origin {
             let passed = tick.since(last.at);
             if passed < LOOK_IS_GOOD_FOR {
@@ -238,7 +238,7 @@ impl Clock for SystemClock {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAST_LOOK, LOOK_IS_GOOD_FOR, Look, SystemClock, count, learned};
+    use super::{LAST_LOOK, LOOK_IS_GOOD_FOR, SystemClock, WallLook, count, learned};
     use crate::time::{Clock, EventCount, Tick, WallTime};
     use std::cell::Cell;
     use std::sync::Arc;
@@ -248,7 +248,7 @@ mod tests {
     /// reading of it.
     fn lead_of_a_look(pauses: &[u64]) -> i128 {
         let (time, pauses) = (Cell::new(0), Cell::new(pauses));
-        let look = Look::take(
+        let look = WallLook::take(
             7,
             Tick::ZERO,
             || Tick::from_nanos(time.get()),
@@ -315,7 +315,7 @@ mod tests {
         let clock = SystemClock { origin: count() - 10_000_000 };
         let kept = WallTime::from_nanos(0);
         let read_after = |at| {
-            LAST_LOOK.with(|last| last.set(Look { origin: clock.origin, at, wall: kept }));
+            LAST_LOOK.with(|last| last.set(WallLook { origin: clock.origin, at, wall: kept }));
             clock.read().wall
         };
         assert_eq!(read_after(Tick::MAX), kept);

@@ -1,13 +1,17 @@
 //! The contract of decoration (EC-L): decorated tasks keep every other promise.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use crate::kit::{
     self, Blocker, HOUR, Journal, ManualPool, Mutex, VirtualPool, eventually, ms, value_of, wedge,
 };
-use scheduler_core::{Error, PoolBuilder, ScheduledThreadPool, Task, TaskHandle, TaskId};
+use scheduler_core::{
+    Body, Error, OnError, PoolBuilder, ScheduledThreadPool, Task, TaskHandle, TaskId,
+};
 
 /// The number of steps that a decorator has seen of each task.
 #[derive(Clone, Default)]
@@ -115,6 +119,37 @@ fn ec_l1_a_decorator_that_does_not_run_the_task_or_panics_fails_it() {
     let plain = stage.pool.submit(|| 7).unwrap();
     stage.run_due();
     assert_eq!(plain.result_now().unwrap(), 7);
+}
+
+/// The future of a run that has failed is not polled again.
+#[test]
+fn ec_l1_a_run_after_one_whose_decorator_panics_begins_with_a_new_future() {
+    let polls = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&polls);
+    let builder = ScheduledThreadPool::builder().core_size(1).decorate_task(move |_, _| {
+        let seen = Arc::clone(&seen);
+        Box::new(move |step| {
+            step();
+            assert_ne!(seen.load(Ordering::Relaxed), 1, "the first poll");
+        })
+    });
+    let stage = VirtualPool::build(builder);
+    let made = Journal::new();
+    let body = made.clone();
+    let body = Body::new_async(move || {
+        body.note(());
+        let polls = Arc::clone(&polls);
+        poll_fn(move |_| match polls.fetch_add(1, Ordering::Relaxed) {
+            0 => Poll::Pending,
+            _ => Poll::Ready(()),
+        })
+    });
+    let task = Task::with_fixed_delay(ms(1), body).on_error(OnError::Continue);
+    stage.pool.submit_task(task).unwrap();
+    stage.run_due();
+    stage.clock.advance(ms(1));
+    stage.run_due();
+    assert_eq!(made.len(), 2);
 }
 
 type Entry = fn(&ScheduledThreadPool) -> Result<TaskHandle<()>, Error>;

@@ -61,7 +61,7 @@ fn ec_o6_a_firing_that_sleeps_is_woken_by_a_request_of_its_own() {
         noted.note(run.clone());
         let slept = run.sleep(HOUR);
         noting.note((run.number(), slept.unwrap_err().is_interrupted()));
-        Fired::GoesOn
+        Fired::NothingToFinish
     });
     arm(&timer, &stage.clock, due(0));
     runs.await_len(2);
@@ -222,7 +222,7 @@ fn ec_o8_a_firing_goes_on_as_a_future_for_which_a_pool_that_shuts_down_waits() {
             if polls == 2 { Poll::Ready(()) } else { Poll::Pending }
         });
         kept.note(run.continue_as(Task::once_async(future).name("rest").initial_delay(HOUR)));
-        Fired::GoesOn
+        Fired::NothingToFinish
     });
     arm(&timer, &stage.clock, due(10));
     stage.pool.shutdown();
@@ -253,7 +253,7 @@ fn ec_o8_what_a_firing_goes_on_as_is_cancelled_when_the_pool_stops() {
         if run.number() == 1 {
             arm_again(timer, run, ms(10));
         }
-        Fired::GoesOn
+        Fired::NothingToFinish
     });
     arm(&timer, &stage.clock, due(0));
     stage.run_due();
@@ -287,7 +287,7 @@ fn ec_o8_what_a_firing_goes_on_as_is_cancelled_when_its_decorator_panics() {
     let kept = handles.clone();
     let timer = timer_with(&stage.pool, move |_, run| {
         kept.note(run.continue_as(Task::once(|| unreachable!("it is cancelled")).name("rest")));
-        Fired::GoesOn
+        Fired::NothingToFinish
     });
     arm(&timer, &stage.clock, due(0));
     stage.run_due();
@@ -352,7 +352,7 @@ fn ec_o9_a_wait_that_starves_inside_a_firing_is_reported_with_its_name() {
     let task = stage.pool.schedule(ms(10), || ()).unwrap();
     let timer = timer_with(&stage.pool, move |_, _| {
         noted.note(task.wait_done().is_err());
-        Fired::GoesOn
+        Fired::NothingToFinish
     });
     arm(&timer, &stage.clock, due(0));
     eventually("the firing waits", || stage.pool.stats().active == 1 && stage.clock.parked() == 1);

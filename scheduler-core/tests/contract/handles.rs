@@ -21,6 +21,19 @@ const FAR: Duration = Duration::from_secs(10 * 3600);
 /// The two forms of cancelling, without and with an interrupt.
 const CANCELS: [fn(&TaskHandle<u32>) -> bool; 2] = [TaskHandle::cancel, TaskHandle::cancel_now];
 
+/// It is shown where nothing is known of the type of its value.
+fn shows<T>(handle: &TaskHandle<T>) -> String {
+    format!("{handle:?}")
+}
+
+#[test]
+fn a_handle_is_shown_whatever_the_type_of_its_value() {
+    let stage = ManualPool::new(1);
+    let task = Task::once(|| 7).name("seven");
+    let handle = stage.pool.submit_task(task).unwrap();
+    assert_eq!(shows(&handle), "TaskHandle(\"task `seven`\")");
+}
+
 #[test]
 fn ec_d1_all_waiters_get_the_value() {
     let stage = ManualPool::new(1);

@@ -18,7 +18,7 @@ fn told_of_the_clock(tell: impl Fn(&ManualPool) + Send + Sync + 'static) -> Manu
     assert_eq!(stage.pool.prestart_all(), 2);
     stage.await_parked(2);
     let inside = ManualPool { pool: stage.pool.clone(), clock: stage.clock.clone() };
-    let mut probe = probe_with(|_, _| Fired::GoesOn);
+    let mut probe = probe_with(|_, _| Fired::NothingToFinish);
     probe.on_set_back = Box::new(move |_, _| tell(&inside));
     let timer = stage.pool.timer("told", probe);
     arm(&timer, &stage.clock, Due::Wall(Now::read(&stage.clock).wall + HOUR));

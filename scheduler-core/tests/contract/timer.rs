@@ -15,7 +15,7 @@ fn ec_o1_a_timer_fires_once_at_the_time_it_is_armed_for() {
         assert_eq!((run.task_name(), run.task_id()), (Some("probe"), timer.id()));
         assert_eq!(Run::with_current(Run::number), Some(run.number()));
         assert_eq!((run.started().tick, timer.due()), (tick(10), None));
-        Fired::GoesOn
+        Fired::NothingToFinish
     });
     assert_eq!((&**timer.name(), timer.due()), ("probe", None));
     stage.run_for(ms(4));
@@ -82,7 +82,7 @@ fn ec_o1_what_comes_after_a_worker_has_taken_a_timer_is_another_firing() {
     });
     let stage = VirtualPool::build(builder);
     let make = |name: &str, keep: &OnceLock<_>| {
-        let timer = stage.pool.timer(name, probe_with(|_, _| Fired::GoesOn));
+        let timer = stage.pool.timer(name, probe_with(|_, _| Fired::NothingToFinish));
         assert!(keep.set(Arc::downgrade(&timer)).is_ok());
         arm(&timer, &stage.clock, due(10));
         timer
@@ -102,7 +102,7 @@ fn ec_o1_timers_and_tasks_are_in_one_order() {
         let ran = ran.clone();
         move |_: &Arc<Timer<Probe>>, _: &Run| {
             ran.note(name);
-            Fired::GoesOn
+            Fired::NothingToFinish
         }
     };
     let first = timer_with(&stage.pool, noting("first"));
@@ -125,7 +125,7 @@ fn ec_o1_a_timer_that_is_due_comes_after_tasks_that_were_due_before() {
     let noting = ran.clone();
     let timer = timer_with(&stage.pool, move |_, _| {
         noting.note("timer");
-        Fired::GoesOn
+        Fired::NothingToFinish
     });
     stage.pool.execute(ran.noting("first")).unwrap();
     let Begun::Run(run) = stage.workers.begin(1) else { panic!("it is due") };
@@ -171,7 +171,7 @@ fn ec_o2_a_timer_fires_beside_itself_on_another_worker() {
 }
 
 #[test]
-fn ec_o2_a_firing_that_leaves_nothing_in_progress_is_over_at_once() {
+fn ec_o2_a_firing_with_nothing_to_finish_is_over_at_once() {
     let stage = VirtualPool::new(1);
     let timer = timer(&stage.pool);
     arm(&timer, &stage.clock, due(0));
@@ -192,7 +192,7 @@ fn ec_o2_a_sleeper_is_woken_for_the_next_time_only_if_no_worker_looks_by_then() 
     let stage = VirtualPool::new(2);
     let timer = timer_with(&stage.pool, |timer, run| {
         arm_again(timer, run, ms(10));
-        Fired::GoesOn
+        Fired::NothingToFinish
     });
     assert_eq!(stage.pool.prestart_all(), 2);
     stage.run_due();
@@ -209,7 +209,7 @@ fn ec_o2_a_sleeper_is_woken_for_the_next_time_only_if_no_worker_looks_by_then() 
     // There is another one now that looks at this time.
     let other = timer_with(&stage.pool, |timer, run| {
         arm_again(timer, run, ms(10));
-        Fired::GoesOn
+        Fired::NothingToFinish
     });
     arm(&other, &stage.clock, due(11));
     let begins = if stage.workers.is_woken(sleeps) { sleeps } else { fires };
@@ -257,7 +257,7 @@ fn ec_o3_a_timer_of_the_wall_clock_fires_when_that_shows_its_time() {
 #[test]
 fn ec_o3_a_timer_is_told_of_a_wall_clock_that_was_set_back() {
     let stage = VirtualPool::new(1);
-    let mut probe = probe_with(|_, _| Fired::GoesOn);
+    let mut probe = probe_with(|_, _| Fired::NothingToFinish);
     probe.on_set_back =
         Box::new(|timer, now| timer.arm(Due::Tick(now.tick + ms(50)), now).perform());
     let timer = stage.pool.timer("probe", probe);
@@ -350,7 +350,7 @@ fn ec_o4_a_timer_that_was_armed_anew_outlives_a_purge_and_a_shutdown() {
 #[test]
 fn ec_o5_a_pool_that_stops_drops_its_timers_before_it_is_seen_as_terminated() {
     let stage = VirtualPool::new(1);
-    let mut probe = probe_with(|_, _| Fired::GoesOn);
+    let mut probe = probe_with(|_, _| Fired::NothingToFinish);
     let (seen, pool) = (Journal::new(), stage.pool.clone());
     let note = seen.clone();
     probe.on_dropped = Box::new(move || {
@@ -415,7 +415,7 @@ fn ec_o11_a_timer_behind_many_others_is_armed_and_disarmed_at_will() {
         let fired = fired.clone();
         move |_: &Arc<Timer<Probe>>, _: &Run| {
             fired.note(name);
-            Fired::GoesOn
+            Fired::NothingToFinish
         }
     };
     let others: Vec<_> = (1..=OTHERS).map(|n| timer_with(&stage.pool, noting(n))).collect();

@@ -133,7 +133,7 @@ struct Charged {
 impl Fire for Charged {
     fn fire(timer: &Arc<Timer<Self>>, _: &Run) -> Fired {
         timer.fired.open();
-        Fired::GoesOn
+        Fired::NothingToFinish
     }
 }
 

@@ -42,7 +42,7 @@ impl Fire for Bell {
         } else if run.due() == timer.last {
             timer.rung.open();
         }
-        Fired::GoesOn
+        Fired::NothingToFinish
     }
 
     fn dropped(timer: &Arc<Timer<Self>>) {

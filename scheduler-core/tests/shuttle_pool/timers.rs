@@ -50,7 +50,9 @@ impl Seen {
 
 impl Fire for Watched {
     fn fire(timer: &Arc<Timer<Self>>, run: &Run) -> Fired {
-        let (Due::Tick(due), now) = (run.due(), timer.clock.now()) else { return Fired::GoesOn };
+        let (Due::Tick(due), now) = (run.due(), timer.clock.now()) else {
+            return Fired::NothingToFinish;
+        };
         {
             let mut seen = timer.seen.lock();
             *seen.fired.entry(due.as_nanos()).or_default() += 1;

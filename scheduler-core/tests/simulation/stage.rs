@@ -64,7 +64,7 @@ pub(crate) enum Note {
     Dropped {
         task: usize,
     },
-    /// A timer has fired, for the time that it was armed for; something may be left in progress.
+    /// A timer has fired, for the time that it was armed for; one that returned is finished later.
     Fired {
         task: usize,
         number: u64,
@@ -72,7 +72,7 @@ pub(crate) enum Note {
         returned: bool,
         at: Now,
     },
-    /// The work that a firing left in progress is over.
+    /// The end of a firing that returned was reported.
     Finished {
         task: usize,
         number: u64,

@@ -102,7 +102,7 @@ impl Fire for Bell {
             // Without the panic hook, as in the bodies of tasks.
             resume_unwind(Box::new("as planned"));
         }
-        if returned { Fired::Returned } else { Fired::GoesOn }
+        if returned { Fired::Returned } else { Fired::NothingToFinish }
     }
 
     fn finish(timer: &Arc<Timer<Self>>, run: &Run, _: Now) {

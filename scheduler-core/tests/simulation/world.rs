@@ -311,7 +311,7 @@ impl World {
         })
     }
 
-    /// A firing that leaves nothing in progress is over; one that has panicked is, too, and is reported.
+    /// A firing with nothing to finish is over; one that has panicked is, too, and is reported.
     fn check_what_is_left(&mut self, task: usize, outcome: Outcome, run: &VirtualRun) -> Verdict {
         let has_panicked = self.panicked.take() == Some(task);
         let is_left = !self.tallies[task].to_finish.is_empty();
@@ -319,7 +319,7 @@ impl World {
             format!("the panic of timer {task} is reported: {has_panicked}")
         })?;
         Invariant::Timers.holds(run.is_over() || is_left && !run.is_pending(), || {
-            format!("of a firing of timer {task} something is left: {run:?}")
+            format!("a firing of timer {task} is still to be finished: {run:?}")
         })
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn timer_with(
 }
 
 pub(crate) fn timer(pool: &ScheduledThreadPool) -> Arc<Timer<Probe>> {
-    timer_with(pool, |_, _| Fired::GoesOn)
+    timer_with(pool, |_, _| Fired::NothingToFinish)
 }
 
 pub(crate) const fn tick(millis: u64) -> Tick {

@@ -1,18 +1,19 @@
-//! Reads tokens as options, and reports every fault.
+//! Reads tokens as options, reports every fault, and suggests names.
 
 use proc_macro2::{Delimiter, Group, Ident, Punct, TokenStream, TokenTree};
-use scheduler_expr::{Attribute, assignment, intended_period, quoted};
+use scheduler_expr::{
+    Attribute, CronExpression, assignment, intended_period, nearest, parse_period, quoted,
+};
 use syn::{Expr, ExprArray, ExprLit, Lit, LitBool, LitInt, LitStr, Path};
 
-use super::{Args, Form, Key, Spec, Takes, Value, WrittenOption, nameless, options, unknown};
-
+use super::{Args, Form, Key, OptionSpec, Takes, Value, WrittenOption, offered, options};
 use crate::diagnostic::{self, Faults};
 
 impl Args {
     /// Reads the tokens between the parentheses; reports every fault and goes on.
     pub(crate) fn parse(tokens: TokenStream, form: Form, faults: &mut Faults) -> Self {
         let mut args = Self::default();
-        Reader { args: &mut args, faults, form, options: options(form, None), around: None }
+        OptionReader { args: &mut args, faults, form, options: options(form, None), around: None }
             .read_all(tokens);
         args
     }
@@ -65,17 +66,17 @@ fn stream(tokens: &[TokenTree]) -> TokenStream {
 }
 
 /// Reads one piece after the other.
-struct Reader<'a> {
+struct OptionReader<'a> {
     args: &'a mut Args,
     faults: &'a mut Faults,
     form: Form,
     /// The options that may stand here.
-    options: Vec<Spec>,
+    options: Vec<OptionSpec>,
     /// The option around them, if there is one.
-    around: Option<Spec>,
+    around: Option<OptionSpec>,
 }
 
-impl Reader<'_> {
+impl OptionReader<'_> {
     fn read_all(&mut self, tokens: TokenStream) {
         for piece in split_at_commas(tokens) {
             self.read(&piece);
@@ -124,13 +125,13 @@ impl Reader<'_> {
         self.args.options.push(WrittenOption { key: spec.key, word: word.clone(), value });
     }
 
-    fn options_in_parentheses(&mut self, spec: Spec, word: &Ident, rest: &[TokenTree]) {
-        let Spec { name, example, .. } = spec;
+    fn options_in_parentheses(&mut self, spec: OptionSpec, word: &Ident, rest: &[TokenTree]) {
+        let OptionSpec { name, example, .. } = spec;
         let message = match rest {
             [TokenTree::Group(list)] if is_filled(list) => {
                 let around = Some(spec);
                 let (form, options) = (self.form, options(self.form, around));
-                Reader { args: self.args, faults: self.faults, form, options, around }
+                OptionReader { args: self.args, faults: self.faults, form, options, around }
                     .read_all(list.stream());
                 return;
             }
@@ -148,8 +149,8 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&mut self, spec: &Spec, word: &Ident, rest: &[TokenTree]) -> Option<Value> {
-        let Spec { name, example, .. } = spec;
+    fn value(&mut self, spec: &OptionSpec, word: &Ident, rest: &[TokenTree]) -> Option<Value> {
+        let OptionSpec { name, example, .. } = spec;
         let value = match rest.split_first() {
             None if spec.is_bare() => {
                 return Some(Value::Flag(LitBool { value: true, span: word.span() }));
@@ -220,8 +221,8 @@ fn list_of_texts(list: ExprArray) -> Option<Value> {
 }
 
 /// The message for a value of the wrong kind.
-fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
-    let Spec { name, example, takes, .. } = spec;
+fn wrong_kind(spec: &OptionSpec, tokens: &TokenStream) -> String {
+    let OptionSpec { name, example, takes, .. } = spec;
     let found = tokens.to_string();
     if let Some(next) = without_comma(tokens) {
         return format!("expected `,` before {next}: options are separated by commas");
@@ -254,8 +255,8 @@ fn wrong_kind(spec: &Spec, tokens: &TokenStream) -> String {
 }
 
 /// The message for a number with a unit or a type of Rust behind it, such as `5s` or `5u64`.
-fn number_with_suffix(spec: &Spec, number: &LitInt) -> String {
-    let Spec { name, example, .. } = spec;
+fn number_with_suffix(spec: &OptionSpec, number: &LitInt) -> String {
+    let OptionSpec { name, example, .. } = spec;
     let digits = number.base10_digits();
     if is_type(number.suffix()) {
         let period = intended_period(&format!("{digits}s"));
@@ -293,4 +294,176 @@ fn without_comma(tokens: &TokenStream) -> Option<String> {
 fn path_in_quotes(tokens: &TokenStream) -> Option<String> {
     let text: LitStr = syn::parse2(tokens.clone()).ok()?;
     text.parse_with(Path::parse_mod_style).is_ok().then(|| diagnostic::printable(&text.value()))
+}
+
+/// The message for an unknown option.
+pub(super) fn unknown(
+    word: &str,
+    form: Form,
+    options: &[OptionSpec],
+    around: Option<OptionSpec>,
+) -> String {
+    let said_elsewhere = || of_made_jobs(word, form).or_else(|| of_part(word, form, options));
+    let of_schedule = of_schedules(word, form, around);
+    if let Some(message) = of_schedule.or_else(|| said_elsewhere().filter(|_| around.is_none())) {
+        return message;
+    }
+    let named: Vec<(&str, &str)> = offered(options)
+        .flat_map(|spec| {
+            std::iter::once(spec.name).chain(spec.aliases.iter().copied()).map(|n| (n, spec.name))
+        })
+        .collect();
+    let shown = quoted(word);
+    let place = around.map_or_else(String::new, |spec| format!(" of `{}`", spec.name));
+    let meant = nearest(word, named.iter().map(|(known, _)| *known))
+        .and_then(|known| named.iter().find(|(name, _)| *name == known));
+    match meant {
+        Some((alias, name)) => {
+            let remark = remark(alias).unwrap_or_default();
+            format!("unknown option {shown}{place}; did you mean `{name}`?{remark}")
+        }
+        None => {
+            let names: Vec<String> =
+                offered(options).map(|spec| format!("`{}`", spec.name)).collect();
+            format!("unknown option {shown}{place}\nthe options are {}", names.join(", "))
+        }
+    }
+}
+
+/// The message for an option of `#[scheduled]` in a `#[job]`.
+fn of_schedules(word: &str, form: Form, around: Option<OptionSpec>) -> Option<String> {
+    if form == Form::Schedule || around.is_some() {
+        return None;
+    }
+    Some(match Attribute::from_name(word).filter(|_| !word.contains('-'))? {
+        Attribute::Durable => "a job is durable in any case; remove `durable`".to_owned(),
+        attribute => format!(
+            "`{attribute}` is no option of a job, which is due when the code that enqueues it says\n\
+             remove it, or write `#[scheduled(…, durable)]` for a schedule"
+        ),
+    })
+}
+
+/// The message for an option that stands inside of another one, as `base` in `retry(…)`.
+fn of_part(word: &str, form: Form, options: &[OptionSpec]) -> Option<String> {
+    let is_called = |spec: &OptionSpec| spec.name == word || spec.aliases.contains(&word);
+    if options.iter().any(is_called) {
+        return None;
+    }
+    let groups = options.iter().filter(|spec| matches!(spec.takes, Takes::Options));
+    let mut parts = groups.flat_map(|group| {
+        let parts = super::options(form, Some(*group)).into_iter();
+        parts.map(|part| (group.name, part))
+    });
+    let (group, part) = parts.find(|(_, part)| is_called(part))?;
+    let remark = remark(word).unwrap_or_default();
+    Some(format!(
+        "unknown option {}; did you mean `{group}({})`?{remark}",
+        quoted(word),
+        part.example
+    ))
+}
+
+/// The message for what is not said of all jobs of a function, but where one is made.
+fn of_made_jobs(word: &str, form: Form) -> Option<String> {
+    if form == Form::Schedule {
+        return None;
+    }
+    let what = match word {
+        "key" | "unique" | "unique_by" | "unique_for" | "unique_key" | "uniq" | "dedupe"
+        | "deduplicate" | "debounce" | "singleton" => {
+            "a key makes a job unique among those that are unfinished\n\
+             add it where the job is made: `….job(…).key(\"…\")`"
+        }
+        "delay" | "after" | "wait" | "eta" | "run_at" | "schedule_in" | "scheduled_at" => {
+            "the code that makes a job says when it is due\n\
+             write `….job(…).after(…)` or `….job(…).at(…)`"
+        }
+        _ => return None,
+    };
+    Some(format!("unknown option {}: {what}", quoted(word)))
+}
+
+/// A note about a name of other schedulers that has another meaning there.
+fn remark(alias: &str) -> Option<&'static str> {
+    match alias {
+        "disabled" => {
+            Some("\nthat says the opposite: for `disabled = true` write `enabled = false`")
+        }
+        "max_attempts" | "attempts" => {
+            Some("\nthat counts the attempts after the first: write one less")
+        }
+        _ => None,
+    }
+}
+
+/// The message for a piece that does not begin with the name of an option.
+fn nameless(first: &TokenTree) -> String {
+    let text =
+        syn::parse2::<LitStr>(first.clone().into()).map_or_else(|_| String::new(), |t| t.value());
+    let shown = diagnostic::printable(&text);
+    if CronExpression::parse(&text).is_ok() {
+        return format!("expected an option before the value; write `cron = \"{shown}\"`");
+    }
+    if parse_period(&text, None).is_ok() {
+        return format!("expected an option before the value; write `fixed_rate = \"{shown}\"`");
+    }
+    // A crontab has no seconds.
+    if CronExpression::parse(&format!("0 {text}")).is_ok() {
+        return format!("expected an option before the value; write `cron = \"0 {shown}\"`");
+    }
+    let looks_like_cron = matches!(text.split_whitespace().count(), 5 | 6);
+    let key = if looks_like_cron { Key::CRON } else { Key::FIXED_RATE };
+    format!("expected an option, such as `{}`", key.example())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options;
+    use super::*;
+
+    #[track_caller]
+    fn check_aliases(form: Form, around: Option<OptionSpec>) {
+        let options = options(form, around);
+        for spec in &options {
+            for alias in spec.aliases {
+                let expected = format!("did you mean `{}`?", spec.name);
+                assert!(unknown(alias, form, &options, around).contains(&expected), "`{alias}`");
+            }
+            if let Takes::Options = spec.takes {
+                check_aliases(form, Some(*spec));
+            }
+        }
+    }
+
+    #[test]
+    fn an_option_inside_of_another_is_found_by_what_others_call_it() {
+        let said = |word: &str, form| unknown(word, form, &options(form, None), None);
+        for form in [Form::Schedule, Form::Job] {
+            let expected = "unknown option `backoff`; did you mean `retry(base = \"1s\")`?";
+            assert_eq!(said("backoff", form), expected);
+            assert!(said("max_delay", form).contains("`retry(cap = "));
+            let counted = said("max_attempts", form);
+            assert!(counted.contains("did you mean `retry(max = ") && counted.contains("one less"));
+        }
+    }
+
+    #[test]
+    fn options_of_one_job_are_no_options_of_its_function() {
+        let said = |word: &str, form| unknown(word, form, &options(form, None), None);
+        for word in ["unique", "unique_for", "key", "debounce"] {
+            assert!(said(word, Form::Job).contains("`….job(…).key(\"…\")`"), "{word}");
+        }
+        for word in ["delay", "eta", "run_at"] {
+            assert!(said(word, Form::Job).contains("`….job(…).after(…)`"), "{word}");
+        }
+        assert!(said("delay", Form::Schedule).contains("did you mean `initial_delay`?"));
+        assert!(!said("unique", Form::Schedule).contains("key"));
+    }
+
+    #[test]
+    fn every_alias_leads_to_its_option() {
+        check_aliases(Form::Schedule, None);
+        check_aliases(Form::Job, None);
+    }
 }

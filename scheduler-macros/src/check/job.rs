@@ -3,15 +3,14 @@
 use syn::punctuated::Punctuated;
 use syn::{Attribute, FnArg, Path, Token, Type};
 
-use super::Argument;
 use super::form::{bare, check_named};
-use super::{Wanted, shown};
+use super::{Argument, Wanted, shown};
 use crate::args::{Args, Form, Key, Value};
 use crate::diagnostic::Faults;
 use crate::item::{self, Annotation, Function};
 
 /// The options of `#[job]` that settings cannot override.
-pub(crate) struct Job {
+pub(crate) struct JobPlan {
     /// The version of the payload; 0 if there is none.
     pub(crate) version: u32,
     /// The function that upgrades a payload of an older version.
@@ -28,7 +27,7 @@ pub(super) fn check(
     form: Form,
     function: &Function,
     faults: &mut Faults,
-) -> Option<Job> {
+) -> Option<JobPlan> {
     if form == Form::Schedule {
         return None;
     }
@@ -36,7 +35,7 @@ pub(super) fn check(
     let has_payload = function.sig.inputs.iter().any(is_payload);
     let version = version(args, has_payload, faults);
     check_upgrade(args, version, faults);
-    Some(Job {
+    Some(JobPlan {
         version: if has_payload { version } else { 0 },
         upgrade: match args.value(Key::Upgrade) {
             Some(Value::Path(path)) => Some(path.clone()),

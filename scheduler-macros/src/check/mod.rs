@@ -1,26 +1,20 @@
 //! The rules: each a condition, a place and a sentence. Nothing else.
 //!
-//! * [`function`](mod@function): the functions that may be annotated.
-//! * [`argument`]: the arguments that the scheduler can hand to it.
-//! * [`form`]: by what type, and how to write it instead ([`shown`](mod@shown)).
-//! * [`block`](mod@block): the `impl` blocks with annotated methods.
+//! * [`function`](mod@function): the functions and the `impl` blocks that may be annotated, and the arguments that the
+//!   scheduler can hand to a function.
+//! * [`form`]: by what type, and how to write it instead.
 //! * [`job`](mod@job): the functions that run jobs, and their options.
-//! * [`options`]: which options an annotation needs.
-//! * [`words`]: whether a text is valid, by the parsers of `scheduler-expr`, which the program calls again at its
-//!   start.
+//! * [`options`]: which options an annotation needs, and whether their texts are valid, by the parsers of `scheduler-expr`,
+//!   which the program calls again at its start.
 //!
 //! Rules that need types (does the function return something the scheduler understands, can an argument
 //! be made, is its future `Send`) is left to rustc; [`expand`](crate::expand) gives it the place to
 //! point at.
 
-mod argument;
-mod block;
 mod form;
 mod function;
 mod job;
 mod options;
-mod shown;
-mod words;
 
 use proc_macro2::Ident;
 use scheduler_expr::Attribute;
@@ -31,12 +25,11 @@ use crate::args::{Args, Form, Key, Value};
 use crate::diagnostic::Faults;
 use crate::item::Function;
 
-pub(crate) use block::{Owner, block, nothing_annotated};
 pub(crate) use form::Argument;
-pub(crate) use function::{function, not_a_function};
-pub(crate) use job::{Job, check_one_job, take_payload_mark};
-use shown::{Wanted, object, shown};
-pub(crate) use words::cron_text;
+use form::{Wanted, shown};
+pub(crate) use function::{Owner, block, function, not_a_function, nothing_annotated};
+pub(crate) use job::{JobPlan, check_one_job, take_payload_mark};
+pub(crate) use options::cron_text;
 
 /// An annotation that was found to be right.
 pub(crate) struct Plan {
@@ -46,7 +39,7 @@ pub(crate) struct Plan {
     /// The facade, as the user's crate can name it.
     pub(crate) facade: Path,
     /// Of a `#[job]`.
-    pub(crate) job: Option<Job>,
+    pub(crate) job: Option<JobPlan>,
 }
 
 /// The name of the task.
@@ -68,7 +61,7 @@ pub(crate) fn annotation(
 ) -> Option<Plan> {
     let mut found = Faults::default();
     let ident = &function.sig.ident;
-    let attributes = options::check(args, form, ident, &mut found);
+    let attributes = options::check_options(args, form, ident, &mut found);
     let job = job::check(args, form, function, &mut found);
     let is_right = found.is_empty();
     faults.append(found);

@@ -1,4 +1,4 @@
-//! Generates the code that makes jobs.
+//! Generates the code that makes jobs, and warnings at unstable names.
 //!
 //! It is a type of the function's name, so that `send_invoice::job(invoice)` works wherever the function is imported; for a
 //! method `Mailer::send` the associated function `Mailer::send_job`, as no type can stand in an `impl` block.
@@ -8,19 +8,16 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use scheduler_expr::Attribute;
 use syn::Type;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
-use super::Task;
-use super::facade_call::FacadeCall;
-use super::own_type::without_self;
-use super::task::Names;
-use super::unnamed;
-use crate::check::{Argument, Owner};
+use super::{FacadeCall, Idents, Task, without_self};
+use crate::check::{Argument, Name, Owner};
 
 /// The type, and what stands beside the entry.
-pub(super) fn job_constructor(task: &Task<'_>, names: &Names) -> (TokenStream, TokenStream) {
+pub(super) fn job_constructor(task: &Task<'_>, names: &Idents) -> (TokenStream, TokenStream) {
     let ident = &task.function.sig.ident;
     let vis = &task.function.vis;
     let job_constructor = job_constructor_name(ident);
@@ -28,7 +25,7 @@ pub(super) fn job_constructor(task: &Task<'_>, names: &Names) -> (TokenStream, T
     let job = Ident::new("job", Span::mixed_site());
     let make = make(task, &quote!(pub), &job, names);
     let make = quote!(impl #job_constructor { #make });
-    let unnamed = unnamed::job(task);
+    let unnamed = unnamed_job(task);
     let job_constructor = quote! {
         #[doc = #doc]
         #[allow(non_camel_case_types)]
@@ -38,13 +35,13 @@ pub(super) fn job_constructor(task: &Task<'_>, names: &Names) -> (TokenStream, T
 }
 
 /// The associated function of a method's type.
-pub(super) fn method_job_constructor(task: &Task<'_>, names: &Names) -> TokenStream {
+pub(super) fn method_job_constructor(task: &Task<'_>, names: &Idents) -> TokenStream {
     let Some(Owner { ty, .. }) = task.owner else { return TokenStream::new() };
     let (ident, vis) = (&task.function.sig.ident, &task.function.vis);
     let function =
         format_ident!("{}_job", ident.unraw(), span = job_constructor_name(ident).span());
     let make = make(task, &quote!(#[allow(dead_code)] #vis), &function, names);
-    let unnamed = unnamed::job(task);
+    let unnamed = unnamed_job(task);
     quote!(impl #ty { #make } #unnamed)
 }
 
@@ -56,8 +53,8 @@ fn job_constructor_name(function: &Ident) -> Ident {
 }
 
 /// The function that makes a job.
-fn make(task: &Task<'_>, vis: &TokenStream, function: &Ident, names: &Names) -> TokenStream {
-    let Names { private, constant, .. } = names;
+fn make(task: &Task<'_>, vis: &TokenStream, function: &Ident, names: &Idents) -> TokenStream {
+    let Idents { private, constant, .. } = names;
     let name = task.function.sig.ident.unraw();
     let payload = payload(task);
     let doc = match payload {
@@ -101,7 +98,7 @@ pub(super) fn facts(task: &Task<'_>, private: &Ident) -> TokenStream {
 }
 
 /// Decodes the payload of a run.
-pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Names, run: &Ident) -> TokenStream {
+pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Idents, run: &Ident) -> TokenStream {
     let private = &names.private;
     let (version, upgrade) = match &task.plan.job {
         Some(job) => (job.version, job.upgrade.as_ref()),
@@ -119,4 +116,42 @@ pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Names, run: &Ident) -> 
     let ty = without_self(ty.to_token_stream(), &names.own_type);
     let arguments = quote!(#run, #version, #upgrade);
     FacadeCall { function: "payload", generic: Some(&ty), arguments }.seen_at(&ty, names)
+}
+
+/// A warning at a `#[job]` without a name.
+fn unnamed_job(task: &Task<'_>) -> Option<TokenStream> {
+    task.plan.job.as_ref().filter(|job| !job.is_named)?;
+    let name = task.function.sig.ident.unraw();
+    let note = format!(
+        "its jobs are kept under its path, and a function that is moved or renamed does not find them again: \
+         write `#[job(name = \"{name}\")]`"
+    );
+    Some(warning(task, "JOB_WITHOUT_NAME", &note))
+}
+
+/// A warning at a durable schedule without a name.
+pub(super) fn unnamed_schedule(task: &Task<'_>) -> Option<TokenStream> {
+    let mut attributes = task.plan.attributes.iter();
+    let is_durable = attributes.any(|(key, text)| *key == Attribute::Durable && text == "true");
+    if !is_durable || matches!(task.plan.name, Name::Written(_)) {
+        return None;
+    }
+    let name = task.function.sig.ident.unraw();
+    let note = format!(
+        "its schedule is kept under its path, and a function that is moved or renamed leaves it behind with its jobs: \
+         write `#[scheduled(name = \"{name}\", …)]`"
+    );
+    Some(warning(task, "SCHEDULE_WITHOUT_NAME", &note))
+}
+
+fn warning(task: &Task<'_>, constant: &str, note: &str) -> TokenStream {
+    let ident = &task.function.sig.ident;
+    let used = Ident::new(constant, Span::mixed_site().located_at(ident.span()));
+    let mut seen = used.clone();
+    seen.set_span(ident.span());
+    quote! {
+        #[deprecated(note = #note)]
+        const #used: () = ();
+        const _: () = #seen;
+    }
 }

@@ -7,12 +7,11 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{ReturnType, Type};
 
-use super::facade_call::FacadeCall;
-use super::{Names, Task, job, path, without_self};
+use super::{FacadeCall, Idents, Task, job, path, without_self};
 use crate::check::Argument;
 
 /// Generates the closure that an entry resolves arguments with.
-pub(super) fn resolve(task: &Task<'_>, names: &Names) -> TokenStream {
+pub(super) fn resolve(task: &Task<'_>, names: &Idents) -> TokenStream {
     let private = &names.private;
     let resolver = local("resolver");
     let run = run_parameter(task.arguments);
@@ -52,7 +51,7 @@ fn run_parameter(arguments: &[Argument]) -> TokenStream {
 }
 
 /// Looks up what an argument is made of.
-fn source(argument: &Argument, task: &Task<'_>, names: &Names, resolver: &Ident) -> TokenStream {
+fn source(argument: &Argument, task: &Task<'_>, names: &Idents, resolver: &Ident) -> TokenStream {
     let (function, ty) = match argument {
         Argument::Receiver => ("receiver", task.owner.map(|owner| owner.ty.to_token_stream())),
         Argument::State(ty) => ("state", Some(named(ty, names))),
@@ -69,7 +68,7 @@ fn source(argument: &Argument, task: &Task<'_>, names: &Names, resolver: &Ident)
 }
 
 /// The argument of one run, made of what was looked up.
-fn argument(argument: &Argument, found: &Ident, names: &Names) -> TokenStream {
+fn argument(argument: &Argument, found: &Ident, names: &Idents) -> TokenStream {
     match argument {
         Argument::Receiver | Argument::State(_) => quote!(&*#found),
         Argument::Lent(ty) => {
@@ -94,7 +93,7 @@ fn argument(argument: &Argument, found: &Ident, names: &Names) -> TokenStream {
 const LEND: &str = "__scheduler_lend";
 
 /// A call of a method of `Lending`; the type `Run` has methods of its own.
-fn lending(ty: &Type, method: &str, arguments: &TokenStream, names: &Names) -> TokenStream {
+fn lending(ty: &Type, method: &str, arguments: &TokenStream, names: &Idents) -> TokenStream {
     let span = ty.span();
     let method = Ident::new(method, span);
     let here = Ident::new(&names.private.to_string(), span);
@@ -106,7 +105,7 @@ fn lending(ty: &Type, method: &str, arguments: &TokenStream, names: &Names) -> T
 }
 
 /// Calls a plain function.
-fn sync_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]) -> TokenStream {
+fn sync_call(task: &Task<'_>, names: &Idents, run: &TokenStream, found: &[Ident]) -> TokenStream {
     let private = &names.private;
     let path = path(task);
     let arguments = task.arguments.iter().zip(found);
@@ -118,7 +117,7 @@ fn sync_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident])
 
 /// Begins the future of an async function. Its borrowed arguments go into the future, which is checked at
 /// the function's name.
-fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]) -> TokenStream {
+fn async_call(task: &Task<'_>, names: &Idents, run: &TokenStream, found: &[Ident]) -> TokenStream {
     let private = &names.private;
     let path = path(task);
     let ident_span = task.function.sig.ident.span();
@@ -156,7 +155,7 @@ fn async_call(task: &Task<'_>, names: &Names, run: &TokenStream, found: &[Ident]
 }
 
 /// Decodes the payload, if there is one, before anything is called.
-fn decoded(task: &Task<'_>, names: &Names, failed: &TokenStream) -> Option<TokenStream> {
+fn decoded(task: &Task<'_>, names: &Idents, failed: &TokenStream) -> Option<TokenStream> {
     let ty = task.arguments.iter().find_map(|argument| match argument {
         Argument::Payload(ty) => Some(ty),
         _ => None,
@@ -173,7 +172,7 @@ fn decoded(task: &Task<'_>, names: &Names, failed: &TokenStream) -> Option<Token
 }
 
 /// Converts what the function returned, with errors at its return type.
-fn settle(returned: &TokenStream, task: &Task<'_>, names: &Names) -> TokenStream {
+fn settle(returned: &TokenStream, task: &Task<'_>, names: &Idents) -> TokenStream {
     let ty = match &task.function.sig.output {
         ReturnType::Default => TokenStream::new(),
         ReturnType::Type(_, ty) => ty.to_token_stream(),
@@ -183,6 +182,6 @@ fn settle(returned: &TokenStream, task: &Task<'_>, names: &Names) -> TokenStream
 }
 
 /// The type of an argument, outside of the `impl` block.
-fn named(ty: &Type, names: &Names) -> TokenStream {
+fn named(ty: &Type, names: &Idents) -> TokenStream {
     without_self(ty.to_token_stream(), &names.own_type)
 }

@@ -567,7 +567,7 @@ impl Fire for Step {
         if let Some(driver) = timer.0.upgrade() {
             driver.step_node();
         }
-        Fired::GoesOn
+        Fired::NothingToFinish
     }
 
     fn finish(_timer: &Arc<Timer<Self>>, _run: &Run, _now: Now) {}

@@ -5,11 +5,9 @@ use std::time::Duration;
 use super::{Attribute, AttributeError, Kind, Wording};
 use crate::cron::CronExpression;
 use crate::duration::{DurationUnit, in_seconds, parse_delay, parse_period};
-use crate::error::{Cause, ParseError};
-use crate::excerpt::{is_quotable, quoted};
+use crate::error::{ParseError, ParseErrorCause, is_quotable, quoted};
 use crate::instant::Instant;
-use crate::name::check_name;
-use crate::nearest::nearest;
+use crate::name::{check_name, nearest};
 use crate::zone::check_zone_name;
 
 /// Switches an attribute off; as in Spring, a cron expression switches its task off.
@@ -140,7 +138,7 @@ impl Attribute {
         unit: Option<DurationUnit>,
         error: &ParseError,
     ) -> AttributeError {
-        let has_no_unit = error.cause() == Some(Cause::NoUnit);
+        let has_no_unit = error.cause() == Some(ParseErrorCause::NoUnit);
         // Carets below the whole text would only repeat what is seen anyway.
         let is_part = error.span() != (0..text.len());
         if text == OFF && matches!(self, Self::FixedRate | Self::FixedDelay) {
@@ -150,7 +148,7 @@ impl Attribute {
         }
         let help = match error.replacement() {
             Some(millis) if has_no_unit && !is_part => Some(self.with_unit(text, millis)),
-            _ if self == Self::Timeout && error.cause() == Some(Cause::NotPositive) => {
+            _ if self == Self::Timeout && error.cause() == Some(ParseErrorCause::NotPositive) => {
                 Some(Wording::new("for no limit, write ").set(self, OFF))
             }
             _ => error.help().map(Wording::new),

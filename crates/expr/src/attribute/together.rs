@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Attribute, AttributeError, OnError, Overlap, RuleKind, Wording};
 use crate::duration::DurationUnit;
-use crate::excerpt::{is_quotable, quoted};
+use crate::error::{is_quotable, quoted};
 
 /// The longest wait before an attempt when `retry.cap` is not given.
 const RETRY_CAP: &str = "1m";

@@ -2,15 +2,16 @@
 //!
 //! The text that a help says to write takes the place of the marked bytes, and is accepted there.
 
-use super::{CronField, DaysOfMonth, DaysOfWeek, Fields, Word, has_zone_prefix, short_name, words};
-use crate::error::ParseError;
-use crate::excerpt::{is_quotable, quoted};
+use super::{
+    CronField, DaysOfMonth, DaysOfWeek, Fields, Token, has_zone_prefix, short_name, words,
+};
+use crate::error::{ParseError, is_quotable, quoted};
 
 /// The greatest number the grammar knows, as in Spring: steps and counts may exceed their field.
 const GREATEST: u64 = i32::MAX as u64;
 
 /// Reads the fields, second first.
-pub(super) fn fields(words: [Word<'_>; 6]) -> Result<Fields, ParseError> {
+pub(super) fn fields(words: [Token<'_>; 6]) -> Result<Fields, ParseError> {
     let [second, minute, hour, day, month, weekday] = words;
     let set = |field, word| {
         items(field, word, |item, set: &mut u64| {
@@ -36,15 +37,15 @@ pub(super) fn fields(words: [Word<'_>; 6]) -> Result<Fields, ParseError> {
 
 /// Reads a text of six fields, for messages: a text that is none has no words to say so.
 pub(super) fn fields_of(text: &str) -> Option<Fields> {
-    let six: Vec<Word<'_>> = words(Word { text, at: 0 }).collect();
+    let six: Vec<Token<'_>> = words(Token { text, at: 0 }).collect();
     fields(six.try_into().ok()?).ok()
 }
 
 /// Reads the items of a field, each with `read`.
 fn items<T: Default>(
     field: CronField,
-    word: Word<'_>,
-    read: impl Fn(Word<'_>, &mut T) -> Result<(), ParseError>,
+    word: Token<'_>,
+    read: impl Fn(Token<'_>, &mut T) -> Result<(), ParseError>,
 ) -> Result<T, ParseError> {
     let mut set = T::default();
     let all = word.split(',').try_for_each(|item| read(item, &mut set));
@@ -53,7 +54,7 @@ fn items<T: Default>(
 }
 
 /// Reads an item without specials into a set, bit `n` for the number `n`.
-fn read(field: CronField, item: Word<'_>) -> Result<u64, ParseError> {
+fn read(field: CronField, item: Token<'_>) -> Result<u64, ParseError> {
     if item.text.is_empty() {
         return Err(empty_item(field, item));
     }
@@ -74,7 +75,7 @@ fn read(field: CronField, item: Word<'_>) -> Result<u64, ParseError> {
 
 /// Reads what stands before the step: `*`, a number, or a range, which may run backwards. A number
 /// alone reaches to the end of its field when a step follows.
-fn read_range(field: CronField, base: Word<'_>, has_step: bool) -> Result<(u32, u32), ParseError> {
+fn read_range(field: CronField, base: Token<'_>, has_step: bool) -> Result<(u32, u32), ParseError> {
     if base.text == "*" {
         return Ok((field.star_min(), field.max()));
     }
@@ -89,7 +90,7 @@ fn read_range(field: CronField, base: Word<'_>, has_step: bool) -> Result<(u32, 
     Ok((start, end))
 }
 
-fn read_step(field: CronField, step: Word<'_>) -> Result<usize, ParseError> {
+fn read_step(field: CronField, step: Token<'_>) -> Result<usize, ParseError> {
     match read_digits(step.text) {
         Some(number) if number > 0 && number <= GREATEST => Ok(number as usize),
         number => Err(invalid_step(field, step, number)),
@@ -97,7 +98,7 @@ fn read_step(field: CronField, step: Word<'_>) -> Result<usize, ParseError> {
 }
 
 /// Reads a number or a name that lies in the field's range.
-fn read_value(field: CronField, word: Word<'_>) -> Result<u32, ParseError> {
+fn read_value(field: CronField, word: Token<'_>) -> Result<u32, ParseError> {
     let Some(number) = read_digits(word.text).or_else(|| read_name(field, word.text)) else {
         return Err(not_a_number(field, word));
     };
@@ -122,7 +123,7 @@ fn read_name(field: CronField, text: &str) -> Option<u64> {
 }
 
 /// Reads an item of the day-of-month field.
-fn read_day_of_month(item: Word<'_>, days: &mut DaysOfMonth) -> Result<(), ParseError> {
+fn read_day_of_month(item: Token<'_>, days: &mut DaysOfMonth) -> Result<(), ParseError> {
     const FIELD: CronField = CronField::DayOfMonth;
     if let Some(after_l) = item.text.strip_prefix('L') {
         return read_last(item, after_l, days);
@@ -151,14 +152,14 @@ fn special_meant(item: &str) -> Option<String> {
     let upper = item.to_ascii_uppercase();
     let turned = upper.strip_prefix('W').map(|number| format!("{number}W"));
     let is_taken =
-        |text: &str| read_day_of_month(Word { text, at: 0 }, &mut DaysOfMonth::default()).is_ok();
+        |text: &str| read_day_of_month(Token { text, at: 0 }, &mut DaysOfMonth::default()).is_ok();
     // The item itself has been refused.
     let other = Some(upper).filter(|upper| upper != item);
     other.into_iter().chain(turned).find(|meant| is_taken(meant))
 }
 
 /// Reads `L`, `LW` or `L-n`, given what follows the `L`.
-fn read_last(item: Word<'_>, after_l: &str, days: &mut DaysOfMonth) -> Result<(), ParseError> {
+fn read_last(item: Token<'_>, after_l: &str, days: &mut DaysOfMonth) -> Result<(), ParseError> {
     match after_l {
         "" => days.before_last |= 1,
         "W" => days.last_weekday = true,
@@ -173,7 +174,7 @@ fn read_last(item: Word<'_>, after_l: &str, days: &mut DaysOfMonth) -> Result<()
 }
 
 /// Reads an item of the day-of-week field.
-fn read_day_of_week(item: Word<'_>, days: &mut DaysOfWeek) -> Result<(), ParseError> {
+fn read_day_of_week(item: Token<'_>, days: &mut DaysOfWeek) -> Result<(), ParseError> {
     const FIELD: CronField = CronField::DayOfWeek;
     if let Some((day, nth)) = item.split_once('#') {
         let weekday = read_single_day(item, day)?;
@@ -205,7 +206,7 @@ fn ends_with_month(item: &str) -> bool {
 }
 
 /// Reads the single weekday of `dL` or `d#n`, as a bit.
-fn read_single_day(item: Word<'_>, day: Word<'_>) -> Result<u8, ParseError> {
+fn read_single_day(item: Token<'_>, day: Token<'_>) -> Result<u8, ParseError> {
     const FIELD: CronField = CronField::DayOfWeek;
     let is_name = FIELD.number_of(day.text).is_some();
     if !is_name && (day.text.len() > 1 || read_digits(day.text).is_none()) {
@@ -215,12 +216,12 @@ fn read_single_day(item: Word<'_>, day: Word<'_>) -> Result<u8, ParseError> {
     Ok(1 << ((number + 6) % 7))
 }
 
-fn empty_item(field: CronField, item: Word<'_>) -> ParseError {
+fn empty_item(field: CronField, item: Token<'_>) -> ParseError {
     let reason = format!("the {field} list has an empty item");
     ParseError::new(item.span(), reason).with_help("remove the surplus comma".to_owned())
 }
 
-fn out_of_range(field: CronField, word: Word<'_>, number: u64) -> ParseError {
+fn out_of_range(field: CronField, word: Token<'_>, number: u64) -> ParseError {
     let (min, max) = (field.min(), field.max());
     let reason = format!("{field} {} is out of range {min}-{max}", quoted(word.text));
     let help = match (field, number) {
@@ -235,7 +236,7 @@ fn out_of_range(field: CronField, word: Word<'_>, number: u64) -> ParseError {
     fault.with_help(help.map(str::to_owned))
 }
 
-fn invalid_step(field: CronField, step: Word<'_>, number: Option<u64>) -> ParseError {
+fn invalid_step(field: CronField, step: Token<'_>, number: Option<u64>) -> ParseError {
     let shown = quoted(step.text);
     let (reason, help) = match number {
         None if step.text.is_empty() => {
@@ -250,7 +251,7 @@ fn invalid_step(field: CronField, step: Word<'_>, number: Option<u64>) -> ParseE
     ParseError::new(step.span(), reason).with_help(help.to_owned())
 }
 
-fn not_a_number(field: CronField, word: Word<'_>) -> ParseError {
+fn not_a_number(field: CronField, word: Token<'_>) -> ParseError {
     let shown = quoted(word.text);
     if word.text.is_empty() {
         let reason = format!("a number is missing in {field}");
@@ -270,24 +271,24 @@ fn not_a_number(field: CronField, word: Word<'_>) -> ParseError {
 }
 
 /// A special that stands where it has no meaning.
-fn misplaced(field: CronField, item: Word<'_>) -> ParseError {
+fn misplaced(field: CronField, item: Token<'_>) -> ParseError {
     no_meaning(field, item).with_help(specials_of(field).map(str::to_owned))
 }
 
-fn no_meaning(field: CronField, word: Word<'_>) -> ParseError {
+fn no_meaning(field: CronField, word: Token<'_>) -> ParseError {
     let reason = format!("{} has no meaning in {field}", quoted(word.text));
     ParseError::new(word.span(), reason)
 }
 
 /// A `?` that stands for the whole item of a field which is none of days.
-fn question_mark(field: CronField, mark: Word<'_>) -> ParseError {
+fn question_mark(field: CronField, mark: Token<'_>) -> ParseError {
     no_meaning(field, mark).with_help(format!("write `*`; {QUESTION_MARK}"))
 }
 
 const QUESTION_MARK: &str = "`?` is for day-of-month and day-of-week";
 
 /// A special of day-of-month with its letters in lower case, or before the number.
-fn miswritten_special(item: Word<'_>, meant: &str) -> ParseError {
+fn miswritten_special(item: Token<'_>, meant: &str) -> ParseError {
     let help = match item.text.eq_ignore_ascii_case(meant) {
         true => format!("write it in upper case: `{meant}`"),
         false => format!("write `{meant}`"),
@@ -368,7 +369,7 @@ struct End<'a> {
 /// The whole `item` is at fault, its step included: a step of each part would begin anew.
 fn reversed_range(
     field: CronField,
-    item: Word<'_>,
+    item: Token<'_>,
     (start, end): (u32, u32),
     step: usize,
 ) -> ParseError {

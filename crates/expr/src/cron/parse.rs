@@ -1,16 +1,13 @@
-//! Splits a text into the six fields of an expression.
+//! Splits a text into the six fields of an expression, and words.
 //!
 //! A help that repeats the whole expression is only given when it is short, and only when it parses.
 
+use std::fmt;
 use std::str::FromStr;
 
-use super::{
-    CronExpression, CronField, Fields, Word, has_zone_prefix, is_outer_blank, item, short_name,
-    words,
-};
+use super::{CronExpression, Fields, item};
 use crate::duration::{intended_period, parse_duration};
-use crate::error::ParseError;
-use crate::excerpt::{is_quotable, quoted};
+use crate::error::{ParseError, is_quotable, quoted};
 use crate::zone::check_zone_name;
 
 /// More than any schedule needs. Each byte takes time, and a text may come from anywhere.
@@ -42,7 +39,7 @@ impl FromStr for CronExpression {
 /// Reads the six fields of an expression, or of the macro that stands for them.
 fn parse(text: &str) -> Result<Fields, ParseError> {
     let at = text.len() - text.trim_start_matches(is_outer_blank).len();
-    let whole = Word { text: text.trim_matches(is_outer_blank), at };
+    let whole = Token { text: text.trim_matches(is_outer_blank), at };
     if whole.text.is_empty() {
         return Err(empty(text.len()));
     }
@@ -51,12 +48,12 @@ fn parse(text: &str) -> Result<Fields, ParseError> {
     }
     if whole.text.starts_with('@') {
         let fields = fields_of_macro(whole.text).ok_or_else(|| unknown_macro(whole))?;
-        return parse_fields(Word { text: fields, at: 0 });
+        return parse_fields(Token { text: fields, at: 0 });
     }
     parse_fields(whole)
 }
 
-fn parse_fields(whole: Word<'_>) -> Result<Fields, ParseError> {
+fn parse_fields(whole: Token<'_>) -> Result<Fields, ParseError> {
     check_separators(whole)?;
     let mut words = words(whole);
     let first_six = std::array::from_fn(|_| words.next());
@@ -96,12 +93,12 @@ fn empty(length: usize) -> ParseError {
     ParseError::new(0..length, reason).with_help("write for example `0 0 9 * * MON-FRI`".to_owned())
 }
 
-fn too_long(whole: Word<'_>) -> ParseError {
+fn too_long(whole: Token<'_>) -> ParseError {
     let reason = format!("the text has {} bytes, and 64 KiB are the most", whole.text.len());
     ParseError::new(whole.span(), reason).with_help("write each value of a list once".to_owned())
 }
 
-fn unknown_macro(word: Word<'_>) -> ParseError {
+fn unknown_macro(word: Token<'_>) -> ParseError {
     let (name, argument) = word.text.split_once(' ').unwrap_or((word.text, ""));
     let (argument, lower) = (argument.trim(), name.to_ascii_lowercase());
     let is_known = MACROS.iter().any(|(known, _)| *known == lower);
@@ -138,7 +135,7 @@ fn rate_of(text: &str) -> Option<String> {
 }
 
 /// Refuses blanks other than the space: Spring separates fields by nothing else.
-fn check_separators(whole: Word<'_>) -> Result<(), ParseError> {
+fn check_separators(whole: Token<'_>) -> Result<(), ParseError> {
     let is_blank = |c: char| c != ' ' && c.is_whitespace();
     let Some((at, blank)) = whole.text.char_indices().find(|(_, c)| is_blank(*c)) else {
         return Ok(());
@@ -154,7 +151,7 @@ fn check_separators(whole: Word<'_>) -> Result<(), ParseError> {
     Err(fault.with_help("write a space instead".to_owned()))
 }
 
-fn field_count(whole: Word<'_>, found: usize) -> ParseError {
+fn field_count(whole: Token<'_>, found: usize) -> ParseError {
     let fields = if found == 1 { "field" } else { "fields" };
     let reason = format!("{found} {fields}, but 6 are needed: {FIELD_ORDER}");
     let span = words(whole).nth(6).map_or(whole.span(), |seventh| seventh.at..whole.span().end);
@@ -179,7 +176,7 @@ fn macro_help(text: &str) -> Option<String> {
 
 /// A Unix line lacks the second, and its week begins with Sunday; and if both its day fields are
 /// given, it means either of them, unless one begins with a star.
-fn unix_help(whole: Word<'_>) -> Option<String> {
+fn unix_help(whole: Token<'_>) -> Option<String> {
     let weekday = words(whole).nth(4)?;
     let (before, days) = (&whole.text[..weekday.at - whole.at], unix_weekdays(weekday));
     let text = format!("0 {before}{days}");
@@ -199,7 +196,7 @@ fn unix_help(whole: Word<'_>) -> Option<String> {
 }
 
 /// The weekday field of a Unix line, with the days that a step in the whole week means there.
-fn unix_weekdays(word: Word<'_>) -> String {
+fn unix_weekdays(word: Token<'_>) -> String {
     let items = word.split(',').map(|item| {
         let step = item.text.strip_prefix("*/").and_then(|step| step.parse::<usize>().ok());
         match step {
@@ -215,7 +212,7 @@ fn unix_weekdays(word: Word<'_>) -> String {
 }
 
 /// The help for more than six fields: a year of Quartz, a zone, a comment, or too much.
-fn surplus_help(whole: Word<'_>, found: usize) -> Option<String> {
+fn surplus_help(whole: Token<'_>, found: usize) -> Option<String> {
     let (sixth, seventh) = (words(whole).nth(5)?, words(whole).nth(6)?);
     let six = &whole.text[..sixth.span().end - whole.at];
     let expression = suggestion(six)?;
@@ -243,4 +240,216 @@ fn surplus_help(whole: Word<'_>, found: usize) -> Option<String> {
 /// The text in backticks if it is short and parses.
 fn suggestion(text: &str) -> Option<String> {
     (is_quotable(text) && item::fields_of(text).is_some()).then(|| format!("`{text}`"))
+}
+
+/// One of the six fields of a cron expression, in the order in which they are written.
+///
+/// ```
+/// use scheduler_expr::{CronExpression, CronField};
+///
+/// let cron: CronExpression = "0 */20 9 * * *".parse()?;
+/// assert_eq!(cron.values(CronField::Minute).collect::<Vec<_>>(), [0, 20, 40]);
+/// assert_eq!(CronField::Minute.name(), "minute");
+/// # Ok::<(), scheduler_expr::ParseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CronField {
+    /// 0 to 59.
+    Second,
+    /// 0 to 59.
+    Minute,
+    /// 0 to 23.
+    Hour,
+    /// 1 to 31; also `L`, `L-n`, `LW` and `nW`.
+    DayOfMonth,
+    /// 1 to 12, or `JAN` to `DEC`.
+    Month,
+    /// 1 (Monday) to 7 (Sunday), 0 being Sunday as well, or `MON` to `SUN`; also `dL` and `d#n`.
+    DayOfWeek,
+}
+
+/// The names of the months, January first.
+pub(crate) const MONTH_NAMES: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// The names of the weekdays, Monday first.
+pub(crate) const DAY_NAMES: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+/// The number of letters of a name that are written in an expression.
+const NAME_LENGTH: usize = 3;
+
+impl CronField {
+    /// All fields, in the order in which they are written.
+    pub const ALL: [Self; 6] =
+        [Self::Second, Self::Minute, Self::Hour, Self::DayOfMonth, Self::Month, Self::DayOfWeek];
+
+    /// The field's name as error messages and the manual write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// The smallest number that may be written.
+    pub(crate) fn min(self) -> u32 {
+        self.row().1
+    }
+
+    /// The greatest number that may be written.
+    pub(crate) fn max(self) -> u32 {
+        self.row().2
+    }
+
+    fn row(self) -> (&'static str, u32, u32) {
+        match self {
+            Self::Second => ("second", 0, 59),
+            Self::Minute => ("minute", 0, 59),
+            Self::Hour => ("hour", 0, 23),
+            Self::DayOfMonth => ("day-of-month", 1, 31),
+            Self::Month => ("month", 1, 12),
+            Self::DayOfWeek => ("day-of-week", 0, 7),
+        }
+    }
+
+    /// Where `*` begins: Spring counts the days of the week from Monday, although 0 is allowed.
+    pub(crate) fn star_min(self) -> u32 {
+        match self {
+            Self::DayOfWeek => 1,
+            _ => self.min(),
+        }
+    }
+
+    /// Returns true if the field is one of the two that take `?`, `L` and the like.
+    pub(crate) fn is_day(self) -> bool {
+        matches!(self, Self::DayOfMonth | Self::DayOfWeek)
+    }
+
+    /// The full names of the values, the first standing for 1.
+    pub(crate) fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Month => &MONTH_NAMES,
+            Self::DayOfWeek => &DAY_NAMES,
+            _ => &[],
+        }
+    }
+
+    /// A value as it is written: `MON`, `JAN`, `9`.
+    pub(crate) fn value_text(self, value: u8) -> String {
+        match self.names().get(usize::from(value).wrapping_sub(1)) {
+            Some(name) => short_name(name),
+            None => value.to_string(),
+        }
+    }
+
+    /// The number that a three-letter name stands for, in any letter case.
+    pub(crate) fn number_of(self, name: &str) -> Option<u32> {
+        let is_named = |full: &&str| full[..NAME_LENGTH].eq_ignore_ascii_case(name);
+        self.names().iter().position(is_named).map(|index| index as u32 + 1)
+    }
+
+    /// The three-letter name that `word` means to be, such as `THU` for `Thurs`.
+    pub(crate) fn intended_name(self, word: &str) -> Option<String> {
+        let is_meant = |full: &&&str| {
+            word.len() > NAME_LENGTH
+                && full.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+                || word.eq_ignore_ascii_case("Sept") && **full == "September"
+        };
+        let full = self.names().iter().find(is_meant)?;
+        Some(short_name(full))
+    }
+}
+
+/// The name of a value as it is written in an expression: `MON`, `JAN`.
+pub(crate) fn short_name(full: &str) -> String {
+    full[..NAME_LENGTH].to_ascii_uppercase()
+}
+
+impl fmt::Display for CronField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A part of the text, and the byte at which it begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+}
+
+impl<'a> Token<'a> {
+    pub(super) fn span(self) -> std::ops::Range<usize> {
+        self.at..self.at + self.text.len()
+    }
+
+    /// The parts before and after the first `separator`.
+    pub(super) fn split_once(self, separator: char) -> Option<(Self, Self)> {
+        let (before, after) = self.text.split_once(separator)?;
+        let at = self.at + before.len() + separator.len_utf8();
+        Some((Self { text: before, at: self.at }, Self { text: after, at }))
+    }
+
+    /// The parts between the `separator`s.
+    pub(super) fn split(self, separator: char) -> impl Iterator<Item = Self> + use<'a> {
+        let mut at = self.at;
+        self.text.split(separator).map(move |text| {
+            let word = Self { text, at };
+            at += text.len() + separator.len_utf8();
+            word
+        })
+    }
+
+    /// Without the last `count` bytes.
+    pub(super) fn without_last(self, count: usize) -> Self {
+        Self { text: &self.text[..self.text.len() - count], at: self.at }
+    }
+}
+
+/// The fields of an expression that begins and ends with one.
+pub(super) fn words(whole: Token<'_>) -> impl Iterator<Item = Token<'_>> {
+    whole.split(' ').filter(|word| !word.text.is_empty())
+}
+
+/// Returns true if a character may surround an expression.
+fn is_outer_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{b}' | '\u{c}')
+}
+
+/// Returns true if a text begins with the zone of a crontab line.
+pub(super) fn has_zone_prefix(text: &str) -> bool {
+    text.starts_with("TZ=") || text.starts_with("CRON_TZ=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_names_in_any_case() {
+        assert_eq!(CronField::Month.number_of("fEb"), Some(2));
+        assert_eq!(CronField::DayOfWeek.number_of("SUN"), Some(7));
+        assert_eq!(CronField::DayOfWeek.number_of("Thurs"), None);
+        assert_eq!(CronField::Hour.number_of("MON"), None);
+    }
+
+    #[test]
+    fn guesses_the_name_of_a_long_word() {
+        assert_eq!(CronField::DayOfWeek.intended_name("Thurs").as_deref(), Some("THU"));
+        assert_eq!(CronField::DayOfWeek.intended_name("MONDAY").as_deref(), Some("MON"));
+        assert_eq!(CronField::Month.intended_name("sept").as_deref(), Some("SEP"));
+        assert_eq!(CronField::Month.intended_name("MONDAY"), None);
+        assert_eq!(CronField::DayOfWeek.intended_name("MON"), None);
+    }
 }

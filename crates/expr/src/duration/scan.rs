@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::{DurationUnit, NANOS_PER_SECOND, SignedDuration, intended};
-use crate::error::{Cause, ParseError};
-use crate::excerpt::{is_quotable, quoted};
+use crate::error::{ParseError, ParseErrorCause, is_quotable, quoted};
 
 /// The greatest number of letters of a unit in the simple form.
 const SIMPLE_UNIT_LETTERS: usize = 2;
@@ -263,7 +262,7 @@ fn is_number(text: &str) -> bool {
 /// The whole text is a number, and there is no unit for it.
 fn no_default_unit(text: &str) -> ParseError {
     let message = format!("{} has no unit", quoted(text));
-    let fault = ParseError::new(0..text.len(), message).with_cause(Cause::NoUnit);
+    let fault = ParseError::new(0..text.len(), message).with_cause(ParseErrorCause::NoUnit);
     if !is_quotable(text) {
         return fault;
     }
@@ -299,7 +298,7 @@ fn no_unit(text: &str, number: Range<usize>) -> ParseError {
     if letters == 0 {
         let reason = format!("{} has no unit", quoted(&text[number.clone()]));
         return ParseError::new(number, reason)
-            .with_cause(Cause::NoUnit)
+            .with_cause(ParseErrorCause::NoUnit)
             .with_help(UNITS.to_owned())
             .with_replacement(intended(text));
     }

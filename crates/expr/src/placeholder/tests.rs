@@ -5,8 +5,8 @@ use std::convert::Infallible;
 
 use proptest::prelude::*;
 
-use super::template::{BYTES_MAX, LEVELS_MAX, Part, VALUES_MAX};
 use super::*;
+use super::{BYTES_MAX, LEVELS_MAX, TemplatePart, VALUES_MAX};
 
 type Settings<'a> = BTreeMap<&'a str, String>;
 
@@ -258,7 +258,7 @@ proptest! {
                 prop_assert_eq!(error.caret().lines().count(), 2);
             }
             Ok(template) => prop_assert_eq!(template.is_plain(), !template.parts.iter().any(
-                |part| matches!(part, Part::Placeholder { .. })
+                |part| matches!(part, TemplatePart::Placeholder { .. })
             )),
         }
     }

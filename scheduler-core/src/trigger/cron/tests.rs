@@ -239,3 +239,79 @@ fn is_shown_with_its_meaning() {
     let text = trigger("0 0 9 * * mon-fri", "UTC").to_string();
     assert_eq!(text, "0 0 9 * * mon-fri (09:00, Monday to Friday)");
 }
+
+mod calendar {
+    use super::super::*;
+
+    fn calendar(text: &str) -> CronCalendar {
+        CronCalendar::new(&CronExpression::parse(text).unwrap())
+    }
+
+    #[track_caller]
+    fn check(text: &str, after: &str, expected: &str) {
+        let seconds = |time: &str| time.parse::<DateTime<chrono::Utc>>().unwrap().timestamp();
+        let found = calendar(text).next_after(seconds(after));
+        assert_eq!(found, Some(seconds(expected)), "{text} after {after}");
+    }
+
+    #[test]
+    fn lists_numbers_and_counts_weekdays_from_sunday() {
+        let text = |text| normalized(&CronExpression::parse(text).unwrap());
+        assert_eq!(text("0 */20 9-11 * * MON-FRI"), "0 0,20,40 9,10,11 * * 2,3,4,5,6 ");
+        assert_eq!(text("0 0 0 1 1 SAT-SUN"), "0 0 0 1 1 1,7 ");
+        assert_eq!(text("* * * L * ?"), "* * * * * * ");
+        assert_eq!(text("* * * * * MON#6"), "* * * * * * ");
+    }
+
+    #[test]
+    fn every_value_of_every_field_is_understood() {
+        for (field, values) in
+            [(0, 0..=59), (1, 0..=59), (2, 0..=23), (3, 1..=31), (4, 1..=12), (5, 0..=7)]
+        {
+            for value in values {
+                let mut fields = ["*"; 6].map(str::to_owned);
+                fields[field] = value.to_string();
+                calendar(&fields.join(" "));
+            }
+        }
+    }
+
+    #[test]
+    fn model_years_have_their_shape() {
+        for (is_leap, years) in [false, true].into_iter().zip(MODEL_YEARS) {
+            for (weekday, year) in (0..).zip(years) {
+                let new_year = NaiveDate::from_ymd_opt(year, 1, 1).unwrap();
+                assert_eq!(
+                    (new_year.leap_year(), new_year.weekday().num_days_from_monday()),
+                    (is_leap, weekday)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn searches_days_that_the_crate_does_not_know() {
+        check("0 0 0 L * *", "2026-02-28T00:00:00Z", "2026-03-31T00:00:00Z");
+        check("0 0 9,17 LW * *", "2026-01-30T09:00:00Z", "2026-01-30T17:00:00Z");
+        check("0 0 0 ? * FRI#2", "2026-02-13T00:00:00Z", "2026-03-13T00:00:00Z");
+    }
+
+    #[test]
+    fn searches_years_that_the_crate_does_not_know() {
+        check("0 0 0 29 2 MON", "2072-03-01T00:00:00Z", "2112-02-29T00:00:00Z");
+        check("0 30 9 * * *", "2100-12-31T09:30:00Z", "2101-01-01T09:30:00Z");
+        check("59 59 23 31 12 *", "2099-12-31T23:59:59Z", "2100-12-31T23:59:59Z");
+        check("* * * * * *", "9999-12-31T23:59:59Z", "+10000-01-01T00:00:00Z");
+        check("0 0 0 1 1 *", "0001-01-01T00:00:00Z", "0002-01-01T00:00:00Z");
+        check("0 0 12 29 2 *", "-0001-01-01T00:00:00Z", "0000-02-29T12:00:00Z");
+        check("0 0 0 13 * FRI", "1969-12-31T23:59:59Z", "1970-02-13T00:00:00Z");
+    }
+
+    #[test]
+    fn ends_where_the_calendar_ends() {
+        for seconds in [i64::MIN, i64::MAX, DateTime::<chrono::Utc>::MAX_UTC.timestamp()] {
+            assert_eq!(calendar("0 0 0 1 1 *").next_after(seconds), None);
+        }
+        assert_eq!(calendar("0 0 0 30 2 *").next_after(0), None);
+    }
+}

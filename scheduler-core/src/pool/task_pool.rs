@@ -1,13 +1,18 @@
 //! The calls of tasks to their pool, with hooks and listener around runs.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::pool_state::PoolState;
-use super::shutdown::Kind;
+use super::shutdown::EntryKind;
 use crate::error::Failure;
-use crate::observe::Event;
-use crate::task::{AfterRun, AnyTask, Interruptible, Run, TaskId, TaskPool, TaskState, current};
+use crate::observe::{Announcer, Event};
+use crate::task::spec::Around;
+use crate::task::{
+    AfterRun, AnyTask, Interruptible, Run, Suspend, TaskId, TaskPool, TaskState, run,
+};
 use crate::time::{Due, Now, Tick, WallTime};
+use crate::unwind::catch;
 
 impl TaskPool for PoolState {
     fn now(&self) -> Now {
@@ -58,22 +63,22 @@ impl TaskPool for PoolState {
     /// RACE: the waker may be called at any time. The pool lists the task among the suspended *before*
     /// its state changes, because from then on a wake puts the task back into the queue.
     fn suspend(&self, run: &Run, by_worker: bool) {
-        let Some(task) = Arc::clone(run.task()).as_task() else { return };
+        let Some(task) = Arc::clone(run.task()).into_task() else { return };
         if by_worker {
-            let worker = current::worker_number(self.address());
+            let worker = run::worker_number(self.address());
             self.step(|core, effects| {
                 // Not active any more, but suspended: so it is never counted twice.
                 let info = worker.and_then(|worker| core.workers.find(worker));
                 if let Some(info) = info {
-                    info.tally.end(Kind::OneShot, false);
+                    info.tally.end(EntryKind::OneShot, false);
                 }
                 core.suspend(&task, effects);
             });
         }
         match task.suspend(run) {
-            Some(true) if by_worker => self.resume(task),
-            Some(_) => {}
-            None => {
+            Suspend::IsWoken if by_worker => self.resume(task),
+            Suspend::IsWoken | Suspend::Waits => {}
+            Suspend::IsOver(()) => {
                 if by_worker {
                     self.forget_suspended(task.id());
                 }
@@ -133,5 +138,80 @@ impl TaskPool for PoolState {
     fn wait_starves(&self, run: &Run, awaited: &dyn Interruptible) {
         let (id, name) = (awaited.id(), awaited.name());
         self.announcer.announce(&Event::WaitStarved { run, id, name });
+    }
+}
+
+type Before = Arc<dyn Fn(&Run) + Send + Sync>;
+type After = Arc<dyn Fn(&Run, &Result<(), Failure>) + Send + Sync>;
+type Terminated = Arc<dyn Fn() + Send + Sync>;
+type Decorate = Arc<dyn Fn(TaskId, Option<&str>) -> Around + Send + Sync>;
+
+/// The hooks around runs.
+#[derive(Default)]
+pub(super) struct Hooks {
+    pub(super) before: Option<Before>,
+    pub(super) after: Option<After>,
+    pub(super) terminated: Option<Terminated>,
+    pub(super) decorate: Option<Decorate>,
+}
+
+impl Hooks {
+    /// Asks the decorator, if there is one, for the wrapper of one task's steps.
+    #[inline]
+    pub(super) fn decorate(
+        &self,
+        id: TaskId,
+        name: Option<&str>,
+    ) -> Result<Option<Around>, Failure> {
+        match &self.decorate {
+            None => Ok(None),
+            Some(decorate) => catch(|| decorate(id, name)).map(Some),
+        }
+    }
+
+    /// Returns true if anything is to be called around runs.
+    pub(super) fn surround_runs(&self) -> bool {
+        self.before.is_some() || self.after.is_some()
+    }
+
+    /// Calls the before-hook; a panic of it is the failure of the run, which then does not start.
+    pub(super) fn before_run(&self, run: &Run, announcer: &Announcer) -> Option<Failure> {
+        let hook = self.before.as_ref()?;
+        let failure = catch(|| hook(run)).err()?;
+        announcer.announce(&Event::HookPanicked { hook: "before_run", failure: &failure });
+        let message = format!("the before-run hook panicked: {}", failure.message());
+        Some(Failure::from_panic(&message))
+    }
+
+    pub(super) fn after_run(
+        &self,
+        run: &Run,
+        outcome: &Result<(), Failure>,
+        announcer: &Announcer,
+    ) {
+        if let Some(hook) = &self.after
+            && let Err(failure) = catch(|| hook(run, outcome))
+        {
+            announcer.announce(&Event::HookPanicked { hook: "after_run", failure: &failure });
+        }
+    }
+
+    pub(super) fn terminated(&self, announcer: &Announcer) {
+        if let Some(hook) = &self.terminated
+            && let Err(failure) = catch(|| hook())
+        {
+            announcer.announce(&Event::HookPanicked { hook: "on_terminated", failure: &failure });
+        }
+    }
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks")
+            .field("before", &self.before.is_some())
+            .field("after", &self.after.is_some())
+            .field("terminated", &self.terminated.is_some())
+            .field("decorate", &self.decorate.is_some())
+            .finish()
     }
 }
