@@ -222,7 +222,7 @@ impl TaskTable {
                 Err(ControlError::refused(name, "`-` is no rule; cancel the task instead"))
             }
             Ok(spec) => Ok(spec.rule),
-            Err(faults) => Err(ControlError::refused_at(name, faults.join("; "), location)),
+            Err(faults) => Err(ControlError::refused_at(name, &faults.join("; "), location)),
         }
     }
 

@@ -307,6 +307,20 @@ mod tests {
         scheduler.shutdown().unwrap();
     }
 
+    #[test]
+    fn the_place_of_a_refused_schedule_is_left_out_whatever_the_name() {
+        let scheduler = scheduler();
+        let tasks = scheduler.tasks();
+        for name in ["report", "re\u{301}port", "re\u{200b}port", "re\nport"] {
+            let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+            let task = tasks.add(name, hourly, |_| {}).unwrap();
+            let error = task.reschedule(Schedule::fixed_rate("1x")).unwrap_err();
+            assert!(error.to_string().contains(file!()), "{error}");
+            assert!(!error.without_place().contains(file!()), "{}", error.without_place());
+        }
+        scheduler.shutdown().unwrap();
+    }
+
     struct Heavy;
 
     impl Drop for Heavy {
