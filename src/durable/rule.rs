@@ -9,6 +9,7 @@ use scheduler_store::{Payload, Rule as StoredRule, ScheduleSpec, Timing};
 use super::options::JobOptions;
 use super::ticks::DAY;
 use crate::base::metadata::Location;
+use crate::define::schedule::length_text;
 use crate::define::settings::word;
 use crate::task::{self, DurableOptions, Rule, TaskSpec};
 
@@ -152,13 +153,9 @@ fn texts_of(policy: Policy) -> impl Iterator<Item = (Attribute, String)> {
     let misfire =
         (misfire != Misfire::default()).then(|| (Attribute::Misfire, misfire.name().to_owned()));
     let window = (window != Some(DAY)).then(|| {
-        let text = window.map_or_else(|| "-".to_owned(), length);
+        let text = window.map_or_else(|| "-".to_owned(), length_text);
         (Attribute::MisfireWindow, text)
     });
-    let jitter = (!jitter.is_zero()).then(|| (Attribute::Jitter, length(jitter)));
+    let jitter = (!jitter.is_zero()).then(|| (Attribute::Jitter, length_text(jitter)));
     [misfire, window, jitter].into_iter().flatten()
-}
-
-fn length(length: std::time::Duration) -> String {
-    crate::define::settings::length_text(length)
 }

@@ -67,7 +67,7 @@ pub(crate) use merge::ResolvedAttributes;
 pub(crate) use node::NodeSettings;
 pub(crate) use report::{Fallback, report};
 pub(crate) use source::Source;
-pub(crate) use text::{is_bare, length_text, visible, word};
+pub(crate) use text::{is_bare, visible, word};
 
 use file::Layer;
 use file::{ARRAY, Content, Line};

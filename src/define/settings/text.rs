@@ -1,8 +1,4 @@
-//! Foreign texts in messages, and the spelling of lengths.
-
-use std::time::Duration;
-
-use scheduler_expr::SignedDuration;
+//! Foreign texts in messages.
 
 /// The most characters of a name or value that are shown.
 const SHOWN_MAX: usize = 200;
@@ -40,12 +36,6 @@ pub(crate) fn either(words: &[String]) -> String {
         [only] => only.clone(),
         [head @ .., last] => format!("{} or {last}", head.join(", ")),
     }
-}
-
-/// The only spelling of a length.
-pub(crate) fn length_text(length: Duration) -> String {
-    let nanos = i128::try_from(length.as_nanos()).ok().and_then(SignedDuration::from_nanos);
-    nanos.map_or_else(|| format!("{}s", length.as_secs()), |length| length.to_string())
 }
 
 #[cfg(test)]

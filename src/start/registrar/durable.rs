@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use scheduler_expr::{Attribute, RuleKind};
 
 use super::resolve::SpecBuilder;
-use crate::define::settings::length_text;
+use crate::define::schedule::length_text;
 use crate::task::{DurableOptions, Policy, Rule};
 
 /// The help for a durable task without a store.
