@@ -1,4 +1,4 @@
-//! Locks, a value that is set once, contained panics, and the facts of a task.
+//! Locks, `SetOnce`, contained panics, opaque `Debug`, a task's facts.
 //!
 //! These modules know nothing of schedules and runs.
 

@@ -43,6 +43,7 @@ struct State {
     is_telling: bool,
 }
 
+/// The pauses of kinds by the task's name, or of schedules by the schedule's.
 type ByName = BTreeMap<String, StoredPause>;
 
 impl KnownPauses {

@@ -1,4 +1,4 @@
-//! One run of a scheduled task, as the task sees it, and its arguments.
+//! One run as its task sees it, and its arguments.
 //!
 //! A task takes a [`Run`]: its number, its fire time, its cause, and the request to stop. It lets the task wait on the
 //! scheduler's clock and leave notes. [`Shutdown`] shows that the scheduler stops. [`TaskError`] is the error of a failed

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::or_panic;
 use super::sim::Sim;
-use crate::start::StopError;
-use crate::start::{TaskControl, Tasks};
+use crate::start::{StopError, TaskControl, Tasks};
 
 /// Controls tasks, as a program does with [`Tasks`].
 impl Sim {

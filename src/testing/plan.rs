@@ -5,8 +5,7 @@ use std::fmt::Write;
 use chrono::{DateTime, Utc};
 
 use super::moment::{IntoMoment, Moment, moment};
-use crate::start::Builder;
-use crate::start::StartError;
+use crate::start::{Builder, StartError};
 use crate::task::{Policy, TaskSpec, upcoming};
 use scheduler_expr::{Misfire, OnError, Overlap};
 

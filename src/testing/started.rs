@@ -12,8 +12,7 @@ use crate::define::entry::TaskList;
 use crate::define::settings::names::Names;
 use crate::observe::{Event, Listener};
 use crate::run::inject::{Call, States};
-use crate::start::StartError;
-use crate::start::{Builder, Scheduler, SimulatedNode, Simulation, TaskControl, Tasks};
+use crate::start::{Builder, Scheduler, SimulatedNode, Simulation, StartError, TaskControl, Tasks};
 
 /// The number of workers of a pool without a size.
 const POOL_SIZE: usize = 4;

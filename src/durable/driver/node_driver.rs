@@ -569,10 +569,4 @@ impl Fire for Step {
         }
         Fired::GoesOn
     }
-
-    fn finish(_timer: &Arc<Timer<Self>>, _run: &Run, _now: Now) {}
-
-    fn clock_set_back(_timer: &Arc<Timer<Self>>, _now: Now) {}
-
-    fn dropped(_timer: &Arc<Timer<Self>>) {}
 }
