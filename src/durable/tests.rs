@@ -22,7 +22,7 @@ use super::rules::TextRules;
 use super::ticks::{DAY, TextRule};
 use crate::base::metadata::{Location, TaskFacts};
 use crate::define::calendar::Calendar;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
 use crate::define::settings::ResolvedAttributes;
 use crate::run::inject::Call;

@@ -9,38 +9,29 @@
 //! attempt is asked to stop at most once, for one cause.
 
 mod attempt;
-mod cause;
-mod current;
 mod handle;
 mod info;
 pub(crate) mod inject;
 #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "no job is claimed"))]
 mod job;
 #[cfg(feature = "durable")]
-mod job_error;
-mod notes;
-#[cfg(feature = "durable")]
 mod of_job;
-mod pause;
-mod poll;
-mod shutdown;
 mod stop;
 mod task_error;
-mod wait;
 
+pub(crate) use attempt::Poll;
+pub(crate) use attempt::truncated;
 pub(crate) use attempt::{Attempt, Execution};
-pub use cause::{BoxFuture, Cause, TaskResult};
 pub use handle::Run;
+pub use info::Pause;
+pub use info::{BoxFuture, Cause, TaskResult};
 pub use info::{JobInfo, RunInfo};
 pub(crate) use job::ClaimedJob;
 #[cfg(feature = "durable")]
 pub(crate) use job::UNDECODABLE_LIMIT;
 #[cfg(feature = "durable")]
-pub use job_error::JobError;
-pub(crate) use notes::truncated;
-pub use pause::Pause;
-pub(crate) use poll::Poll;
-pub use shutdown::Shutdown;
+pub use of_job::JobError;
+pub use stop::Shutdown;
 pub(crate) use stop::StopCause;
 pub use stop::Stopped;
 pub(crate) use task_error::JobErrorKind;

@@ -16,7 +16,7 @@ use super::task_table::{Made, TaskTable};
 use super::tasks::Tasks;
 use crate::base::metadata::Location;
 use crate::define::calendar::Calendar;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
 use crate::define::settings::NodeSettings;
 use crate::durable::{

@@ -20,7 +20,7 @@ use super::task_table::ENDED_KEPT;
 use super::tasks::Tasks;
 use super::zone::default_zone;
 use crate::base::metadata::Location;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
 use crate::define::settings::names::Names;
 use crate::define::settings::{

@@ -11,7 +11,7 @@ use super::registrar::{ResolveContext, resolve};
 use super::report::{Message, Messages};
 use super::simulation::Simulation;
 use crate::base::sync::Mutex;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::settings::{ResolvedAttributes, Settings, SettingsError};
 use crate::observe::{Bus, Event, EventKind, PoolSnapshot};
 use crate::task::{Control, TaskEnv, TaskSpec};

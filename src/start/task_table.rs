@@ -13,7 +13,7 @@ use super::report::StillRunning;
 use super::task_factory::TaskFactory;
 use crate::base::metadata::Location;
 use crate::base::sync::{Mutex, MutexGuard};
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
 use crate::define::settings::names::{Names, NotFound};
 use crate::observe::{SharedTotals, TaskFacts, TaskSnapshot, ThreadUse, Totals};

@@ -11,7 +11,7 @@ use super::error::AddError;
 use super::task_control::{Tagged, TaskControl};
 use super::task_table::TaskTable;
 use crate::base::metadata::Location;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
 use crate::observe::{PoolSnapshot, TaskSnapshot};
 use crate::run::inject::{Call, TaskReturn};

@@ -11,7 +11,7 @@ use scheduler_expr::Attribute;
 use super::moment::{IntoMoment, Moment, moment};
 use super::or_panic;
 use crate::base::metadata::Location;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::entry::entries;
 use crate::define::schedule::Schedule;
 use crate::define::settings::names::Names;

@@ -1,6 +1,6 @@
 //! Definitions of annotated functions, with their arguments resolved.
 
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::entry::Entry;
 use crate::define::settings::word;
 use crate::run::inject::{Call, Resolver};

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use crate::base::metadata::Location;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
 use crate::run::Run;
 use crate::run::inject::{Call, TaskReturn};

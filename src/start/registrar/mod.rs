@@ -25,7 +25,7 @@ pub use in_code::Registrar;
 pub(crate) use name::faults as name_faults;
 pub(crate) use resolve::{ResolveContext, resolve};
 
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::entry::{Entry, TaskList, entries};
 use crate::run::inject::Resolver;
 use crons::Cron;

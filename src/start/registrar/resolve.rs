@@ -14,7 +14,7 @@ use scheduler_expr::{
 use super::{Cron, Crons};
 use crate::base::metadata::TaskFacts;
 use crate::define::calendar::Calendar;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::settings::{ResolvedAttributes, SettingsError, Source, is_bare, word};
 use crate::run::inject::Call;
 use crate::task::{Policy, Retry, Rule, TaskSpec};
