@@ -21,20 +21,14 @@
 //! `scheduler.job.id`, `.key`, `.queue`, `.attempt` and `.max_attempts`, as far as they are known. A failed attempt is logged inside its span.
 
 mod bus;
-mod contain;
-mod delivery;
 mod event;
 mod failure;
-mod fields;
-mod format;
 mod history;
-mod listener;
 mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(feature = "opentelemetry")]
 mod opentelemetry;
-mod parked;
 mod pool_events;
 mod queue;
 mod record;
@@ -42,12 +36,10 @@ mod record;
 pub(crate) mod sample;
 #[cfg(feature = "serde")]
 mod serial;
-mod starvation;
 mod store_event;
 #[cfg(test)]
 mod tests;
 mod text;
-mod totals;
 #[cfg(any(feature = "durable", feature = "tracing"))]
 mod trace_context;
 #[cfg(feature = "tracing")]
@@ -55,34 +47,34 @@ mod tracing;
 
 pub use scheduler_expr::RuleKind;
 
+pub use bus::Listener;
 pub use event::{Event, EventKind, Longest, StopReason};
 pub(crate) use failure::UNBLOCK;
 pub use failure::{Failure, Outcome, PanicPlace};
-pub use listener::Listener;
-pub use parked::ParkedJob;
 pub use record::{Counters, PoolSnapshot, RunRecord, SkipReason, TaskSnapshot, TaskState};
+pub use store_event::ParkedJob;
 pub use store_event::StoreEvent;
 
 pub(crate) use crate::base::metadata::TaskFacts;
+pub(crate) use bus::Delivery;
 pub(crate) use bus::{Bus, BusBuilder};
-pub(crate) use contain::{catch, watch_panics};
-pub(crate) use delivery::Delivery;
-pub(crate) use fields::Fields;
-pub(crate) use format::{duration, instant, on_one_line, ordinal, plural};
+pub(crate) use failure::{catch, watch_panics};
 pub(crate) use history::History;
+pub(crate) use history::{SharedTotals, Totals};
 pub(crate) use log::{Level, Log};
 #[cfg(feature = "metrics")]
 pub(crate) use metrics::Meter;
 #[cfg(all(feature = "opentelemetry", feature = "durable"))]
 pub(crate) use opentelemetry::traceparent;
 pub(crate) use pool_events::{EXPLAIN_PAUSE, LookUp, PoolEvents};
+pub(crate) use pool_events::{Held, LATE, ThreadUse, longest_of_all};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;
 pub(crate) use queue::{Next, Priority};
-pub(crate) use starvation::{Held, LATE, ThreadUse, longest_of_all};
+pub(crate) use text::Fields;
 #[cfg(feature = "testing")]
 pub(crate) use text::describe;
-pub(crate) use totals::{SharedTotals, Totals};
+pub(crate) use text::{duration, instant, on_one_line, ordinal, plural};
 #[cfg(any(feature = "durable", feature = "tracing"))]
 pub(crate) use trace_context::TraceContext;
 #[cfg(feature = "tracing")]

@@ -28,31 +28,20 @@ mod attempt;
 #[cfg(feature = "__bench")]
 mod bench;
 mod control;
-mod effects;
 mod error;
-mod fire;
 mod fire_times;
 mod fired_intervals;
 mod gate;
-mod inner;
-mod jitter;
-mod job_numbers;
 mod jobs;
-mod lazy_box;
 mod locked_task;
-mod manual;
-mod pause;
 mod planner;
 mod policy;
-mod request;
 mod rule;
 mod runs;
 mod scheduled_task;
 mod snapshot;
-mod spec;
 #[cfg(test)]
 mod tests;
-mod trigger_query;
 #[cfg(feature = "testing")]
 mod upcoming;
 mod wait;
@@ -64,11 +53,11 @@ pub use error::ControlError;
 pub(crate) use error::ControlErrorKind;
 pub(crate) use gate::Gates;
 pub use gate::{Admission, AsyncGate, Gate, GateContext, GateError, GateFuture, Permit};
-pub use manual::ManualRun;
+pub(crate) use policy::{DurableOptions, TaskSpec};
 pub(crate) use policy::{Policy, Retry};
 pub(crate) use rule::Rule;
 pub(crate) use scheduled_task::{OnEnd, ScheduledTask, TaskEnv};
-pub(crate) use spec::{DurableOptions, TaskSpec};
 #[cfg(feature = "testing")]
 pub(crate) use upcoming::upcoming;
+pub use wait::ManualRun;
 pub use wait::Until;
