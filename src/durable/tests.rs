@@ -15,11 +15,11 @@ use scheduler_store::{
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "testing")]
-use super::identities::{identities_from, new_id};
+use super::job::{identities_from, new_id};
 use super::payload::{decoded, encoded};
+use super::rule::TextRules;
+use super::rule::{DAY, TextRule};
 use super::rule::{definition_of, rule_of};
-use super::rules::TextRules;
-use super::ticks::{DAY, TextRule};
 use crate::base::metadata::{Location, TaskFacts};
 use crate::define::calendar::Calendar;
 use crate::define::entry::Definition;

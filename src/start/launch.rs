@@ -6,22 +6,22 @@ use std::sync::Arc;
 use scheduler_core::trigger::Zone;
 use scheduler_core::{ScheduledThreadPool, ShutdownPolicy};
 
-use super::annotated::Annotated;
 use super::builder::{AfterStart, Builder};
 use super::context::Context;
 #[cfg(feature = "durable")]
 use super::durable::{Durable, NodeLaunch};
+use super::entry_points::Annotated;
 use super::error::StartError;
+use super::pools::Watch;
 use super::pools::{PoolPlan, Pools};
-use super::prepared::Prepared;
+use super::prepare::Prepared;
 use super::report::{Banner, FiredBy, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
 use super::running::Running;
 use super::scheduler::Scheduler;
 use super::simulation::Simulation;
-use super::task_factory::TaskFactory;
 use super::task_table::Made;
+use super::tasks::TaskFactory;
 use super::tasks::Tasks;
-use super::watch::Watch;
 use crate::base::sync::Mutex;
 use crate::observe::{
     Bus, BusBuilder, Event, EventKind, Failure, LookUp, PoolEvents, catch, watch_panics,

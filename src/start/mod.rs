@@ -8,7 +8,6 @@
 //! handler. A stop starts no new runs and waits for those in progress; after the limit it asks them to stop and waits once
 //! more, for `running::GRACE`. The process ends here only after a second Ctrl-C (`signals`).
 
-mod annotated;
 mod builder;
 mod builder_store;
 mod context;
@@ -16,36 +15,24 @@ mod context;
 mod durable;
 mod entry_points;
 mod error;
-mod fallbacks;
-#[cfg(feature = "durable")]
-mod in_store;
 mod launch;
-#[cfg(feature = "durable")]
-mod on_parked;
 mod pools;
 mod prepare;
-mod prepared;
 pub(crate) mod registrar;
-mod repeated_signal;
 pub(crate) mod report;
 mod running;
 mod scheduler;
-#[cfg(unix)]
-mod signal_state;
 mod signals;
 mod simulation;
 mod task_control;
-mod task_factory;
 mod task_table;
 mod tasks;
-mod watch;
-mod zone;
 
 pub use builder::Builder;
 pub use entry_points::{start, start_async};
 pub use error::{AddError, StartError, StopError};
 pub use pools::Pool;
-pub use prepared::DryRun;
+pub use prepare::DryRun;
 pub use scheduler::Scheduler;
 #[cfg(feature = "testing")]
 pub(crate) use simulation::{SimulatedNode, Simulation};

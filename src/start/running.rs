@@ -7,18 +7,18 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use scheduler_core::Clock;
 
-use super::annotated::Annotated;
 use super::context::Context;
 #[cfg(feature = "durable")]
 use super::durable::Durable;
+use super::entry_points::Annotated;
 use super::error::StopError;
 use super::pools::Pools;
+use super::pools::Watch;
 use super::report::{
     Messages, StillRunning, cancelled, dropped_too_early, not_stopped, still_waiting, stopped,
     stopping, undelivered,
 };
 use super::tasks::Tasks;
-use super::watch::Watch;
 use crate::observe::{Bus, Event, EventKind, catch, duration, on_one_line};
 use crate::run::Shutdown;
 use crate::run::inject::States;

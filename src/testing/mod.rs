@@ -3,30 +3,19 @@
 // about schedules, reads no clock and starts no thread. It may panic, because tests call it. The folder `start` calls it
 // through its trait `Simulation`, because it knows no folder after it.
 
-mod calls;
 #[cfg(feature = "durable")]
 mod cluster;
-mod controls;
-#[cfg(feature = "durable")]
-mod durable;
-mod event_text;
 mod fire_times;
 #[cfg(feature = "durable")]
 mod jobs;
-mod lengths;
-mod lives;
 mod moment;
-mod outcomes;
-mod panics;
 mod plan;
 mod record;
 #[cfg(feature = "tokio")]
 mod runtime;
 mod sample_events;
-mod script;
 mod setup;
 mod sim;
-mod started;
 mod world;
 
 pub use crate::assert_outcomes;
@@ -34,12 +23,12 @@ pub use crate::assert_outcomes;
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use cluster::Cluster;
 pub use fire_times::{FireTimes, ScheduleOf, schedule, schedule_of};
-pub use lengths::{days, hours, millis, minutes, secs};
 pub use moment::{IntoMoment, Moment, moment};
-pub use outcomes::Expected;
-#[doc(hidden)]
-pub use outcomes::check_outcomes;
+pub use moment::{days, hours, millis, minutes, secs};
 pub use plan::{check_wiring, plan};
+pub use record::Expected;
+#[doc(hidden)]
+pub use record::check_outcomes;
 pub use sample_events::sample_events;
 pub use sim::Sim;
 

@@ -25,7 +25,6 @@ mod node_driver;
 mod rest;
 #[cfg(test)]
 mod tests;
-mod unknown;
 
 pub(super) use events::Reports;
 pub(crate) use node_driver::SimulatedNodes;

@@ -13,7 +13,7 @@ use scheduler_node::{Answer, Channel, Effect, Input, Node, Request, RequestId, T
 use scheduler_store::{ClaimRef, End, Fence, JobId, PauseScope, SessionId, StoredJob, Watch};
 
 use super::super::client::Client;
-use super::super::parts::JobTask;
+use super::super::node::JobTask;
 use super::channel::RequestSlot;
 use super::events::Reports;
 use super::rest::Rest;
