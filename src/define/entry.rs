@@ -230,4 +230,4 @@ impl Definition {
     }
 }
 
-crate::base::opaque::opaque! { Definition { name, location, attributes } }
+crate::base::opaque! { Definition { name, location, attributes } }

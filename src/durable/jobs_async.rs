@@ -268,7 +268,7 @@ impl Drop for Helper {
     }
 }
 
-crate::base::opaque::opaque! { Helper }
+crate::base::opaque! { Helper }
 
 #[cfg(test)]
 mod tests {

@@ -24,7 +24,6 @@
 mod client;
 mod driver;
 mod error;
-mod finite;
 mod job;
 mod jobs;
 mod jobs_async;
@@ -37,11 +36,11 @@ mod rule;
 mod schedules;
 #[cfg(test)]
 mod tests;
-mod unknown;
 
 pub(crate) use client::Client;
 pub(crate) use client::StoreCell;
 pub(crate) use driver::SimulatedNodes;
+pub use error::UnknownTask;
 pub use error::{EnqueueError, JobsError, Unsent};
 pub use job::Job;
 #[cfg(feature = "testing")]
@@ -58,4 +57,3 @@ pub use payload::Payload;
 pub(crate) use payload::{decoded, stringify_error};
 pub(crate) use rule::{faults, options_of};
 pub use schedules::Schedules;
-pub use unknown::UnknownTask;

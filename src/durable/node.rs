@@ -251,4 +251,4 @@ impl DurableSchedule {
     }
 }
 
-crate::base::opaque::opaque! { DurableSchedule { definition, policy } }
+crate::base::opaque! { DurableSchedule { definition, policy } }

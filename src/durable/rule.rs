@@ -227,7 +227,7 @@ impl Rules for TextRules {
     }
 }
 
-crate::base::opaque::opaque! { TextRules }
+crate::base::opaque! { TextRules }
 
 /// The window of [`Misfire::CatchUp`](scheduler_expr::Misfire::CatchUp) by default.
 pub(super) const DAY: Duration = Duration::from_secs(86_400);
@@ -326,4 +326,4 @@ impl TextRule {
     }
 }
 
-crate::base::opaque::opaque! { TextRule { policy } }
+crate::base::opaque! { TextRule { policy } }

@@ -32,8 +32,6 @@ mod opentelemetry;
 mod pool_events;
 mod queue;
 mod record;
-#[cfg(test)]
-pub(crate) mod sample;
 #[cfg(feature = "serde")]
 mod serial;
 mod store_event;
@@ -83,3 +81,5 @@ pub(crate) use tracing::{Span, Subscriber, was_logged_in_span};
 /// Without the feature `tracing` no run has a span.
 #[cfg(not(feature = "tracing"))]
 pub(crate) type Span = std::convert::Infallible;
+#[cfg(test)]
+pub(crate) use tests::sample;

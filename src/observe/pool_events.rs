@@ -130,7 +130,7 @@ impl scheduler_core::Listener for PoolEvents {
     }
 }
 
-crate::base::opaque::opaque! { PoolEvents { pool } }
+crate::base::opaque! { PoolEvents { pool } }
 
 /// The least lateness that is explained, and the least time for which a reported poll blocks its thread.
 pub(crate) const LATE: Duration = Duration::from_secs(1);

@@ -13,9 +13,9 @@ use std::time::Duration;
 #[cfg(feature = "durable")]
 use scheduler_store::{End, OnLost, StoredJob};
 
+use super::info::JobErrorKind;
 use super::info::JobInfo;
 use super::stop::StopCause;
-use super::task_error::JobErrorKind;
 use crate::base::sync::Mutex;
 
 /// Called once with the end of the claim. No lock is held.

@@ -17,13 +17,14 @@ mod job;
 #[cfg(feature = "durable")]
 mod of_job;
 mod stop;
-mod task_error;
 
 pub(crate) use attempt::Poll;
 pub(crate) use attempt::truncated;
 pub(crate) use attempt::{Attempt, Execution};
 pub use handle::Run;
+pub(crate) use info::JobErrorKind;
 pub use info::Pause;
+pub use info::TaskError;
 pub use info::{BoxFuture, Cause, TaskResult};
 pub use info::{JobInfo, RunInfo};
 pub(crate) use job::ClaimedJob;
@@ -34,5 +35,3 @@ pub use of_job::JobError;
 pub use stop::Shutdown;
 pub(crate) use stop::StopCause;
 pub use stop::Stopped;
-pub(crate) use task_error::JobErrorKind;
-pub use task_error::TaskError;

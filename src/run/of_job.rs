@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use scheduler_store::{Fence, JobId, StoreTime};
 
 use crate::run::handle::Run;
-use crate::run::task_error::{JobErrorKind, TaskError};
+use crate::run::info::{JobErrorKind, TaskError};
 
 /// The durable job of a run.
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]

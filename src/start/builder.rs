@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use scheduler_core::Clock;
 
+use super::launch::Simulation;
 use super::pools::Pool;
 use super::registrar::Registrar;
 use super::report::Sink;
-use super::simulation::Simulation;
 use super::tasks::Tasks;
 use crate::define::calendar::Calendar;
 use crate::define::entry::TaskList;

@@ -6,7 +6,7 @@
 //!
 //! All tasks are checked before one starts. A program that called `spawn`, and a start that fails, install no signal
 //! handler. A stop starts no new runs and waits for those in progress; after the limit it asks them to stop and waits once
-//! more, for `running::GRACE`. The process ends here only after a second Ctrl-C (`signals`).
+//! more, for `scheduler::GRACE`. The process ends here only after a second Ctrl-C (`signals`).
 
 mod builder;
 mod builder_store;
@@ -20,10 +20,8 @@ mod pools;
 mod prepare;
 pub(crate) mod registrar;
 pub(crate) mod report;
-mod running;
 mod scheduler;
 mod signals;
-mod simulation;
 mod task_control;
 mod task_table;
 mod tasks;
@@ -31,10 +29,10 @@ mod tasks;
 pub use builder::Builder;
 pub use entry_points::{start, start_async};
 pub use error::{AddError, StartError, StopError};
+#[cfg(feature = "testing")]
+pub(crate) use launch::{SimulatedNode, Simulation};
 pub use pools::Pool;
 pub use prepare::DryRun;
 pub use scheduler::Scheduler;
-#[cfg(feature = "testing")]
-pub(crate) use simulation::{SimulatedNode, Simulation};
 pub use task_control::{Preview, Tagged, TaskControl};
 pub use tasks::Tasks;

@@ -309,7 +309,7 @@ impl Drop for AttemptFuture {
     }
 }
 
-crate::base::opaque::opaque! { AttemptFuture }
+crate::base::opaque! { AttemptFuture }
 
 impl Fire for ScheduledTask {
     fn fire(task: &Arc<Timer<Self>>, firing: &scheduler_core::Run) -> Fired {

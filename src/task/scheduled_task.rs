@@ -148,7 +148,7 @@ impl Drop for ScheduledTask {
     }
 }
 
-crate::base::opaque::opaque! { ScheduledTask }
+crate::base::opaque! { ScheduledTask }
 
 /// The longest time between two looks at the wall clock, where a task waits for both clocks at once.
 pub(super) const WALL_CHECK: Duration = Duration::from_secs(1);

@@ -231,7 +231,7 @@ impl Future for ManualRun {
     }
 }
 
-crate::base::opaque::opaque! { ManualRun { task } }
+crate::base::opaque! { ManualRun { task } }
 
 /// A run that was asked for.
 #[derive(Clone, Debug)]

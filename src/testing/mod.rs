@@ -9,7 +9,6 @@ mod fire_times;
 #[cfg(feature = "durable")]
 mod jobs;
 mod moment;
-mod plan;
 mod record;
 #[cfg(feature = "tokio")]
 mod runtime;
@@ -23,9 +22,9 @@ pub use crate::assert_outcomes;
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use cluster::Cluster;
 pub use fire_times::{FireTimes, ScheduleOf, schedule, schedule_of};
+pub use fire_times::{check_wiring, plan};
 pub use moment::{IntoMoment, Moment, moment};
 pub use moment::{days, hours, millis, minutes, secs};
-pub use plan::{check_wiring, plan};
 pub use record::Expected;
 #[doc(hidden)]
 pub use record::check_outcomes;

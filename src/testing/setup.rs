@@ -249,7 +249,7 @@ impl Sim {
     }
 }
 
-crate::base::opaque::opaque! { Sim { started } }
+crate::base::opaque! { Sim { started } }
 
 /// The number of workers of a pool without a size.
 const POOL_SIZE: usize = 4;

@@ -432,7 +432,7 @@ impl Clock for World {
     }
 }
 
-crate::base::opaque::opaque! { World { clock } }
+crate::base::opaque! { World { clock } }
 
 fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)

@@ -29,8 +29,6 @@
 
 mod file;
 mod globals;
-#[cfg(test)]
-pub(crate) mod hostile_names;
 mod key;
 mod leftover;
 mod merge;
@@ -40,7 +38,7 @@ mod report;
 mod source;
 mod tasks;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::io;
 use std::path::Path;

@@ -13,10 +13,10 @@ use scheduler_store::{
 
 use crate::durable::driver::node_driver::NodeDriver;
 use crate::durable::error::JobsError;
+use crate::durable::error::{UnknownTask, known_tasks};
 use crate::durable::jobs::Jobs;
 use crate::durable::node::JobTask;
 use crate::durable::schedules::Schedules;
-use crate::durable::unknown::{UnknownTask, known_tasks};
 use crate::observe::{Bus, Event, EventKind, ParkedJob, SkipReason, StoreEvent};
 
 /// By how much a tick that was fired has to be ahead to be reported: clocks of a cluster differ, and soon it is past.

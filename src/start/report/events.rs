@@ -7,7 +7,7 @@ use crate::observe::{
     StoreEvent, TaskState, UNBLOCK, duration, instant, on_one_line, plural,
 };
 use crate::start::report::Message;
-use crate::start::report::limit::{Count, Limit, Show};
+use crate::start::report::reporter::{Count, Limit, Show};
 
 /// The number of messages of one kind about a task that are shown in full before they are summed up.
 const NEWS_IN_FULL: u32 = 10;

@@ -284,7 +284,7 @@ impl Sink {
     }
 }
 
-crate::base::opaque::opaque! { Sink }
+crate::base::opaque! { Sink }
 
 #[cfg(test)]
 mod tests {

@@ -5,8 +5,7 @@
 //!
 //! It must never use the text of an error as a label, or show more runs in progress than there are.
 
-mod running;
-
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +14,8 @@ use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 
-use self::running::Running;
-use super::{Event, EventKind, Listener, Outcome, StoreEvent, TaskFacts};
+use crate::base::sync::Mutex;
+use crate::observe::{Event, EventKind, Listener, Outcome, StoreEvent, TaskFacts};
 use crate::run::RunInfo;
 
 /// Writes events to the recorder of the program.
@@ -223,6 +222,78 @@ fn set_next(task: &Arc<str>, next: Option<DateTime<Utc>>) {
 
 fn seconds(at: DateTime<Utc>) -> f64 {
     at.timestamp_micros() as f64 / 1e6
+}
+
+/// The names of all tasks and of runs in progress. Others are not kept: a program may use ever new ones.
+#[derive(Debug, Default)]
+struct Running(Mutex<HashMap<Arc<str>, Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The name in the events of the present task, which differs by its pointer from the name of a removed task.
+    present: Option<Arc<str>>,
+    runs: usize,
+}
+
+impl Running {
+    fn added(&self, task: &Arc<str>) {
+        self.0.lock().entry(Arc::clone(task)).or_default().present = Some(Arc::clone(task));
+    }
+
+    /// Counts a run that starts.
+    fn begin(&self, task: &Arc<str>) {
+        self.0.lock().entry(Arc::clone(task)).or_default().runs += 1;
+    }
+
+    /// Counts the end of a run, which may have started before the bridge counted.
+    fn end(&self, task: &Arc<str>) {
+        let mut tasks = self.0.lock();
+        if let Some(known) = tasks.get_mut(task) {
+            known.runs = known.runs.saturating_sub(1);
+            forget_if_over(&mut tasks, task);
+        }
+    }
+
+    /// Removes a task that has ended. Returns false if another one has its name.
+    fn ended(&self, task: &Arc<str>) -> bool {
+        let mut tasks = self.0.lock();
+        if let Some(known) = tasks.get_mut(task) {
+            if known.present.as_ref().is_some_and(|present| !Arc::ptr_eq(present, task)) {
+                return false;
+            }
+            known.present = None;
+            forget_if_over(&mut tasks, task);
+        }
+        true
+    }
+
+    /// Calls `show` with the number of runs in progress.
+    ///
+    /// RACE: of two concurrent calls the last may show an old number, so each looks again.
+    fn show(&self, task: &Arc<str>, show: impl Fn(usize)) {
+        loop {
+            let runs = self.count(task);
+            show(runs);
+            if self.count(task) == runs {
+                return;
+            }
+        }
+    }
+
+    fn count(&self, task: &Arc<str>) -> usize {
+        self.0.lock().get(task).map_or(0, |known| known.runs)
+    }
+
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+}
+
+fn forget_if_over(tasks: &mut HashMap<Arc<str>, Known>, task: &Arc<str>) {
+    if tasks.get(task).is_some_and(|known| known.present.is_none() && known.runs == 0) {
+        tasks.remove(task);
+    }
 }
 
 #[cfg(test)]
