@@ -1,7 +1,7 @@
 //! Configures the store of durable jobs.
 
 #[cfg(feature = "durable")]
-use crate::observe::{Event, EventKind, Listener, ParkedJob, StoreEvent};
+use crate::observe::{Event, EventKind, ParkedJob, StoreEvent};
 use crate::start::builder::Builder;
 
 #[cfg(feature = "durable")]
@@ -140,17 +140,11 @@ impl Builder {
     #[doc(alias = "sidekiq_retries_exhausted")]
     #[doc(alias = "dead_letter")]
     pub fn on_parked(self, hook: impl Fn(&ParkedJob) + Send + Sync + 'static) -> Self {
-        self.listener(OnParked(hook))
-    }
-}
-
-struct OnParked<F>(F);
-
-impl<F: Fn(&ParkedJob) + Send + Sync> Listener for OnParked<F> {
-    fn on_event(&self, event: &Event) {
-        if let EventKind::Store { what: StoreEvent::JobParked { job } } = &event.kind {
-            (self.0)(job);
-        }
+        self.listener(move |event: &Event| {
+            if let EventKind::Store { what: StoreEvent::JobParked { job } } = &event.kind {
+                hook(job);
+            }
+        })
     }
 }
 

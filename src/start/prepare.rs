@@ -424,8 +424,6 @@ fn limit(builder: &Builder, globals: &Globals) -> Duration {
     globals.await_termination_period.or(builder.limit).unwrap_or(AWAIT_TERMINATION)
 }
 
-#[cfg(feature = "durable")]
-
 /// A checked scheduler. Nothing has started.
 #[derive(Debug)]
 pub(crate) struct Prepared {

@@ -11,7 +11,7 @@ use scheduler_store::{
     StoredSchedule,
 };
 
-use crate::durable::driver::node_driver::NodeDriver;
+use crate::durable::driver::NodeDriver;
 use crate::durable::error::JobsError;
 use crate::durable::error::{UnknownTask, known_tasks};
 use crate::durable::jobs::Jobs;
