@@ -1,4 +1,4 @@
-//! The facts of each annotated function, collected when the program is linked.
+//! The facts of each annotated function, and tasks as they are defined.
 //!
 //! `#[scheduled]` and `#[job]` leave one [`Entry`] per annotation in the binary: the texts of the annotation, its place, and
 //! a function that resolves the arguments and returns a [`Call`]. [`entries`] returns all of them, in an order that does not

@@ -1,4 +1,4 @@
-//! The one way to the store, with an estimate of its clock.
+//! The one way to the store, which may be opened later; its clock.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,7 @@ use crate::observe::catch;
 pub(super) const EXPIRES_AFTER: Duration = Duration::from_secs(10);
 
 /// Is called when something was enqueued.
-pub(crate) type WakeNode = Arc<dyn Fn() + Send + Sync>;
+type WakeNode = Arc<dyn Fn() + Send + Sync>;
 
 /// A store, as the whole program calls it. Clones are the same.
 #[derive(Clone)]
@@ -212,7 +212,7 @@ impl fmt::Debug for Client {
 }
 
 /// Opens a store, or says why that is not possible.
-pub(crate) type Opener = Box<dyn FnMut() -> Result<Arc<dyn Store>, String> + Send>;
+type Opener = Box<dyn FnMut() -> Result<Arc<dyn Store>, String> + Send>;
 
 /// The time between two attempts to open the store in a process without a node.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! The errors of enqueues and of commands.
+//! Errors of enqueues and commands, and tasks that no process has.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -236,7 +236,7 @@ impl Jobs {
 }
 
 /// The tasks that living processes have, and the greatest version of payloads that one of them knows.
-pub(super) type KnownVersions<'a> = BTreeMap<&'a str, u32>;
+type KnownVersions<'a> = BTreeMap<&'a str, u32>;
 
 /// Tasks that wait for a process.
 struct Waiting<'a> {

@@ -1,4 +1,4 @@
-//! A job as code makes it.
+//! A job as code makes it: options and identity.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -116,7 +116,7 @@ impl Jobs {
     }
 
     /// Asks the store on the thread for async code.
-    pub(super) async fn ask_async<R: Send + 'static>(
+    async fn ask_async<R: Send + 'static>(
         &self,
         ask: impl FnOnce(&Self) -> Result<R, JobsError> + Send + 'static,
     ) -> Result<R, JobsError> {

@@ -37,18 +37,15 @@ mod schedules;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use client::Client;
-pub(crate) use client::StoreCell;
+pub(crate) use client::{Client, StoreCell};
 pub(crate) use driver::SimulatedNodes;
-pub use error::UnknownTask;
-pub use error::{EnqueueError, JobsError, Unsent};
+pub use error::{EnqueueError, JobsError, UnknownTask, Unsent};
 pub use job::Job;
 #[cfg(feature = "testing")]
 pub(crate) use job::identities_from;
 pub use jobs::Jobs;
 pub(crate) use jobs::KnownTask;
-pub(crate) use node::{DurableSchedule, JobTask, NodeInput};
-pub(crate) use node::{Node, NodeSetup, Simulated};
+pub(crate) use node::{DurableSchedule, JobTask, Node, NodeInput, NodeSetup, Simulated};
 pub(crate) use node_options::JobKinds;
 pub use node_options::NodeOptions;
 pub use outbox::{EnqueueIn, EnqueueInAsync};

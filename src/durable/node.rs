@@ -195,11 +195,11 @@ pub(crate) struct JobTask {
     /// The greatest number of its jobs that run at once in this process; none for any number.
     pub(crate) max_concurrent: Option<NonZeroU32>,
     /// The pool whose threads its runs hold; none of an async function.
-    pub(crate) blocking_pool: Option<Arc<str>>,
+    blocking_pool: Option<Arc<str>>,
     /// After what time a failed job is tried again.
     pub(crate) retry: Retry,
     /// True if its jobs run at most once.
-    pub(crate) is_abandon: bool,
+    is_abandon: bool,
     /// False if a value is missing for its arguments: then this process runs none of its jobs, and fires its ticks for others.
     pub(crate) is_run_here: bool,
 }

@@ -258,7 +258,7 @@ type ByName = BTreeMap<String, StoredPause>;
 
 impl KnownPauses {
     /// Has this called with changes. Only the first call counts.
-    pub(super) fn on_change(&self, call: OnPause) {
+    fn on_change(&self, call: OnPause) {
         drop(self.on_change.set(call));
     }
 
@@ -313,7 +313,7 @@ impl KnownPauses {
 
     /// Returns true if the store has to be asked for the pauses of kinds. A poll has named these: they are others than before,
     /// or their reasons and ends may be.
-    pub(super) fn is_question(&self, named: &[String], own: &[&str], now: Tick) -> bool {
+    fn is_question(&self, named: &[String], own: &[&str], now: Tick) -> bool {
         let mut state = self.state.lock();
         let is_due = state.asked_at.is_none_or(|at| now.since(at) >= LOOK_EVERY);
         let is_named = |own: &str| named.iter().any(|name| name == own);

@@ -43,7 +43,7 @@ pub trait Payload: Serialize + DeserializeOwned + Send + 'static {}
 impl<T: Serialize + DeserializeOwned + Send + 'static> Payload for T {}
 
 /// Makes a payload of the value of an older version.
-pub(crate) type Upgrade<T> = fn(Value) -> Result<T, String>;
+type Upgrade<T> = fn(Value) -> Result<T, String>;
 
 /// The bytes that a store keeps, or why there are none.
 pub(super) fn encoded<T: Payload>(payload: &T) -> Result<Vec<u8>, String> {

@@ -1,4 +1,4 @@
-//! The row of a durable schedule: rule text and options.
+//! The rule of a durable schedule: its row, and its ticks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

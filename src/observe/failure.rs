@@ -1,4 +1,4 @@
-//! The outcome of a run, and why it failed.
+//! The outcome of a run, why it failed, and contained user code.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

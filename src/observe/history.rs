@@ -1,4 +1,4 @@
-//! The history of a task: last runs, counters, failures in a row.
+//! The history of a task, and counters that outlive removed tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::observe::{Counters, Failure, Outcome, RunRecord, SkipReason};
 use crate::run::Run;
 
 /// The number of runs that are kept.
-pub(crate) const RUNS_KEPT: usize = 20;
+const RUNS_KEPT: usize = 20;
 
 /// The history of one task.
 #[derive(Clone, Debug, Default)]

@@ -47,32 +47,28 @@ pub use scheduler_expr::RuleKind;
 
 pub use bus::Listener;
 pub use event::{Event, EventKind, Longest, StopReason};
-pub(crate) use failure::UNBLOCK;
 pub use failure::{Failure, Outcome, PanicPlace};
+pub(crate) use failure::{UNBLOCK, catch, watch_panics};
 pub use record::{Counters, PoolSnapshot, RunRecord, SkipReason, TaskSnapshot, TaskState};
-pub use store_event::ParkedJob;
-pub use store_event::StoreEvent;
+pub use store_event::{ParkedJob, StoreEvent};
 
 pub(crate) use crate::base::metadata::TaskFacts;
-pub(crate) use bus::Delivery;
-pub(crate) use bus::{Bus, BusBuilder};
-pub(crate) use failure::{catch, watch_panics};
-pub(crate) use history::History;
-pub(crate) use history::{SharedTotals, Totals};
+pub(crate) use bus::{Bus, BusBuilder, Delivery};
+pub(crate) use history::{History, SharedTotals, Totals};
 pub(crate) use log::{Level, Log};
 #[cfg(feature = "metrics")]
 pub(crate) use metrics::Meter;
 #[cfg(all(feature = "opentelemetry", feature = "durable"))]
 pub(crate) use opentelemetry::traceparent;
-pub(crate) use pool_events::{EXPLAIN_PAUSE, LookUp, PoolEvents};
-pub(crate) use pool_events::{Held, LATE, ThreadUse, longest_of_all};
+pub(crate) use pool_events::{
+    EXPLAIN_PAUSE, Held, LATE, LookUp, PoolEvents, ThreadUse, longest_of_all,
+};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;
 pub(crate) use queue::{Next, Priority};
-pub(crate) use text::Fields;
 #[cfg(feature = "testing")]
 pub(crate) use text::describe;
-pub(crate) use text::{duration, instant, on_one_line, ordinal, plural};
+pub(crate) use text::{Fields, duration, instant, on_one_line, ordinal, plural};
 #[cfg(any(feature = "durable", feature = "tracing"))]
 pub(crate) use trace_context::TraceContext;
 #[cfg(feature = "tracing")]

@@ -1,4 +1,4 @@
-//! The one-line text of an event.
+//! The one-line text of an event: its fields, times and durations.
 
 use std::fmt;
 use std::time::Duration;

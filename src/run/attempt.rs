@@ -1,4 +1,4 @@
-//! One attempt of a run, and its execution.
+//! One attempt of a run: its parts, thread, notes and polls.
 
 use std::cell::RefCell;
 use std::mem;

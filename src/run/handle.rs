@@ -1,4 +1,4 @@
-//! A run, as its task and the scheduler see it.
+//! A run, as its task and the scheduler see it; its waits.
 
 use std::fmt;
 use std::future::Future;

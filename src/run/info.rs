@@ -1,4 +1,4 @@
-//! A run as plain data.
+//! A run as plain data: facts, cause, pause and error.
 
 use std::error::Error;
 use std::fmt;

@@ -18,20 +18,14 @@ mod job;
 mod of_job;
 mod stop;
 
-pub(crate) use attempt::Poll;
-pub(crate) use attempt::truncated;
-pub(crate) use attempt::{Attempt, Execution};
+pub(crate) use attempt::{Attempt, Execution, Poll, truncated};
 pub use handle::Run;
 pub(crate) use info::JobErrorKind;
-pub use info::Pause;
-pub use info::TaskError;
-pub use info::{BoxFuture, Cause, TaskResult};
-pub use info::{JobInfo, RunInfo};
+pub use info::{BoxFuture, Cause, JobInfo, Pause, RunInfo, TaskError, TaskResult};
 pub(crate) use job::ClaimedJob;
 #[cfg(feature = "durable")]
 pub(crate) use job::UNDECODABLE_LIMIT;
 #[cfg(feature = "durable")]
 pub use of_job::JobError;
-pub use stop::Shutdown;
 pub(crate) use stop::StopCause;
-pub use stop::Stopped;
+pub use stop::{Shutdown, Stopped};

@@ -1,4 +1,4 @@
-//! The durable job of a run.
+//! The durable job of a run, and the errors that decide about it.
 
 use std::error::Error;
 use std::fmt;

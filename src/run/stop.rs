@@ -1,4 +1,4 @@
-//! The stop request of a run.
+//! The stop request of a run, and the scheduler's.
 
 use std::error::Error;
 use std::fmt;

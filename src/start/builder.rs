@@ -22,7 +22,7 @@ use crate::run::{Run, TaskResult};
 use crate::task::{AsyncGate, Gate, Gates};
 
 /// Defines tasks in code, at the start.
-pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
+type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
 
 /// A function that is called with the tasks, once they have started.
 pub(super) type AfterStart = Box<dyn FnOnce(&Tasks) -> TaskResult + Send>;

@@ -1,4 +1,4 @@
-//! Configures the store of durable jobs.
+//! Configures the store of durable jobs, and the hook for parked ones.
 
 #[cfg(feature = "durable")]
 use crate::observe::{Event, EventKind, ParkedJob, StoreEvent};

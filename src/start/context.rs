@@ -1,4 +1,4 @@
-//! The Tokio runtime in whose context tasks run, with the feature `tokio`.
+//! The surroundings of tasks: Tokio runtime, default zone, values not set.
 //!
 //! Only this file, the builder and the test kit use the crate.
 

@@ -1,4 +1,4 @@
-//! The durable part of a scheduler: store, jobs and node.
+//! The durable part of a scheduler, and its tasks in the store.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};

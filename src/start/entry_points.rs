@@ -1,4 +1,4 @@
-//! The ways to start.
+//! The ways to start, and tasks that two schedulers share.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};

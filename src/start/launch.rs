@@ -1,4 +1,4 @@
-//! Starts a prepared scheduler: bus, pools, start message, tasks.
+//! Starts a prepared scheduler, for a simulation with its parts replaced.
 
 use std::collections::BTreeMap;
 use std::fmt;

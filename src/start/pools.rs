@@ -1,4 +1,4 @@
-//! The default pool, and those that tasks choose by name.
+//! The pools of tasks, and reports of tasks that wait for a thread.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{self, RecvTimeoutError};

@@ -1,4 +1,4 @@
-//! Combines annotations, code and settings, and checks everything before a start.
+//! Combines and checks everything before a start.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The running scheduler as the program has it.
+//! The running scheduler as the program has it, and its stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -358,7 +358,7 @@ impl Running {
     }
 
     /// Stops all tasks without waiting, because the scheduler was dropped.
-    pub(super) fn stop_dropped(&self) {
+    fn stop_dropped(&self) {
         self.begin_stop(self.clock.wall());
         let tasks = &self.tasks.table;
         let has_run = !self.pools.are_idle() || tasks.totals().runs > 0;

@@ -156,7 +156,7 @@ pub(super) enum Request {
 
 /// The time of the first signal.
 #[derive(Debug, Default)]
-pub(super) struct FirstSignal {
+struct FirstSignal {
     at: Option<Tick>,
 }
 
@@ -166,7 +166,7 @@ impl FirstSignal {
     }
 
     /// Returns the request of a signal at `now`. `has_stopped` is true if it made a scheduler stop.
-    pub(super) fn classify(&mut self, now: Tick, has_stopped: bool) -> Request {
+    fn classify(&mut self, now: Tick, has_stopped: bool) -> Request {
         if has_stopped {
             self.at = Some(now);
             return Request::Stop;
@@ -181,7 +181,7 @@ impl FirstSignal {
 /// The dispositions of all signals at one moment.
 #[cfg(unix)]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SignalStates {
+struct SignalStates {
     /// A bit for each signal that is caught or ignored; the lowest is for signal 1.
     changed: u64,
 }
@@ -205,7 +205,7 @@ impl SignalStates {
     }
 
     /// Returns true if a signal, by its number, had its default effect.
-    pub(super) fn is_default(self, signal: i32) -> bool {
+    fn is_default(self, signal: i32) -> bool {
         let bit = u32::try_from(signal - 1).ok().and_then(|number| 1_u64.checked_shl(number));
         bit.is_none_or(|bit| self.changed & bit == 0)
     }

@@ -1,4 +1,4 @@
-//! The tasks of a running scheduler: reading, controlling, adding and removing them.
+//! The tasks of a running scheduler, and how they are made.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -323,7 +323,7 @@ impl TaskFactory {
     }
 
     /// The pools at this moment, the default one first.
-    pub(super) fn pool_snapshots(&self) -> Vec<PoolSnapshot> {
+    fn pool_snapshots(&self) -> Vec<PoolSnapshot> {
         let snapshot = |name: &Arc<str>| {
             let stats = self.envs.get(name)?.pool.upgrade()?.stats();
             Some(PoolSnapshot {

@@ -1,4 +1,4 @@
-//! One call of a task's function, for every kind of task.
+//! One call of a task's function, begun by its timer.
 //!
 //! A plain function is called on the worker that fired. A future is polled there once. If it is pending it continues as a
 //! task of the engine, which is due at once, so the first poll needs no waker.

@@ -1,4 +1,4 @@
-//! The fire times of one rule: plain arithmetic without a clock.
+//! The fire times of one rule: arithmetic without a clock; jitter.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) struct Range {
     pub(super) first: FireTime,
     pub(super) last: FireTime,
     /// The one before the last; the first where there is one only.
-    pub(super) last_but_one: FireTime,
+    last_but_one: FireTime,
     pub(super) count: u64,
     /// True if there are more than were counted.
     pub(super) at_least: bool,

@@ -1,4 +1,4 @@
-//! The runs of claimed jobs, which a node starts.
+//! The runs of claimed jobs, and their numbers.
 //!
 //! Without the feature `durable` the stored job has no value: an empty `match` ends such a path.
 

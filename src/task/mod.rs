@@ -53,11 +53,9 @@ pub use error::ControlError;
 pub(crate) use error::ControlErrorKind;
 pub(crate) use gate::Gates;
 pub use gate::{Admission, AsyncGate, Gate, GateContext, GateError, GateFuture, Permit};
-pub(crate) use policy::{DurableOptions, TaskSpec};
-pub(crate) use policy::{Policy, Retry};
+pub(crate) use policy::{DurableOptions, Policy, Retry, TaskSpec};
 pub(crate) use rule::Rule;
 pub(crate) use scheduled_task::{OnEnd, ScheduledTask, TaskEnv};
 #[cfg(feature = "testing")]
 pub(crate) use upcoming::upcoming;
-pub use wait::ManualRun;
-pub use wait::Until;
+pub use wait::{ManualRun, Until};

@@ -1,4 +1,4 @@
-//! The policies of a task: overlap, misfire, retry, timeout and limits.
+//! The policies of a task, and a task with everything resolved.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::{Arc, LazyLock};

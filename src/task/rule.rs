@@ -1,4 +1,4 @@
-//! The rule of a task, as it was written.
+//! The rule of a task, as written, and queries to a trigger.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A task at one moment, as others see it.
+//! A task at one moment, as others see it; its pause.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Control {
     }
 
     /// Returns the task at this moment, with its rule as it was described when the task was given it.
-    pub(crate) fn snapshot_without_asking(&self) -> TaskSnapshot {
+    fn snapshot_without_asking(&self) -> TaskSnapshot {
         let now = self.task.now();
         let state = self.task.lock();
         let pause = state.planner.paused().filter(|_| state.end.is_none());

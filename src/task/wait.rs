@@ -1,4 +1,4 @@
-//! Waiting until a task has had its runs, or has ended.
+//! Waits for the runs of a task; requests for manual runs.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! The fire times of a schedule, without running anything.
+//! The fire times of a schedule, and plans, without running anything.
 
 use std::any::{Any, TypeId, type_name};
 use std::fmt::Write;

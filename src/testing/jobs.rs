@@ -1,4 +1,4 @@
-//! The durable jobs of a simulation.
+//! The durable jobs of a simulation, its store's clock, their identities.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -21,10 +21,8 @@ pub use crate::assert_outcomes;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use cluster::Cluster;
-pub use fire_times::{FireTimes, ScheduleOf, schedule, schedule_of};
-pub use fire_times::{check_wiring, plan};
-pub use moment::{IntoMoment, Moment, moment};
-pub use moment::{days, hours, millis, minutes, secs};
+pub use fire_times::{FireTimes, ScheduleOf, check_wiring, plan, schedule, schedule_of};
+pub use moment::{IntoMoment, Moment, days, hours, millis, minutes, moment, secs};
 pub use record::Expected;
 #[doc(hidden)]
 pub use record::check_outcomes;

@@ -1,4 +1,4 @@
-//! Instants as a test writes and reads them: `2026-03-27T09:00[Europe/Berlin]`.
+//! Instants and lengths as a test writes and reads them.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -1,4 +1,4 @@
-//! The record of a simulation: events, starts and outcomes.
+//! The record of a simulation as text, and the expected outcomes.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::testing::sim::Sim;
 use crate::testing::world::World;
 
 /// The most events that are kept; earlier ones are dropped.
-pub(super) const EVENTS_MAX: usize = 100_000;
+const EVENTS_MAX: usize = 100_000;
 
 /// The listener of a simulation.
 #[derive(Debug)]

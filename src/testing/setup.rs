@@ -1,4 +1,4 @@
-//! Configures a simulation before its first step.
+//! Configures a simulation before its first step, and starts it.
 
 use std::any::{Any, type_name};
 use std::cell::{OnceCell, RefCell};

@@ -1,4 +1,4 @@
-//! The world of a simulation: clock, workers, runs in progress.
+//! The world of a simulation: clock, workers, lives, scripts, runs in progress.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -561,17 +561,17 @@ impl Lives {
     }
 
     /// Returns true if nothing of this life runs now.
-    pub(super) fn is_frozen(&self, life: usize, now: Tick) -> bool {
+    fn is_frozen(&self, life: usize, now: Tick) -> bool {
         self.0.lock().get(life).is_some_and(|until| now < *until)
     }
 
     /// Returns true if nothing of this life runs until the test says so.
-    pub(super) fn is_out(&self, life: usize) -> bool {
+    fn is_out(&self, life: usize) -> bool {
         self.0.lock().get(life) == Some(&Tick::MAX)
     }
 
     /// When the next life goes on.
-    pub(super) fn next_thaw(&self, now: Tick) -> Option<Tick> {
+    fn next_thaw(&self, now: Tick) -> Option<Tick> {
         let lives = self.0.lock();
         lives.iter().copied().filter(|until| now < *until && *until != Tick::MAX).min()
     }

@@ -1,4 +1,4 @@
-//! The settings of the scheduler and of its named pools.
+//! The settings of the scheduler, of its named pools and of the node.
 
 use std::time::Duration;
 
@@ -207,7 +207,7 @@ pub(crate) struct Spec {
 }
 
 /// Reads a setting that is a text, a number or a flag.
-pub(super) fn read_scalar<T>(
+fn read_scalar<T>(
     reading: &mut Reading<'_>,
     table: &str,
     spec: Spec,
@@ -217,7 +217,7 @@ pub(super) fn read_scalar<T>(
 }
 
 /// Reads a setting that a file may set to an array, too.
-pub(super) fn read_list<T>(
+fn read_list<T>(
     reading: &mut Reading<'_>,
     table: &str,
     spec: Spec,

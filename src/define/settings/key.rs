@@ -1,4 +1,4 @@
-//! Keys, and the variables that stand for them.
+//! Keys: the variables that stand for them, and those that exist.
 //!
 //! A key is a path: `scheduler.pool.size`. In its parts `-` and `_` are the same. A part that has a
 //! dot in it is quoted: `scheduler.tasks."a.b".cron`.
@@ -48,7 +48,7 @@ pub(super) fn variable(key: &str) -> String {
 }
 
 /// The variable in Spring's form: `-` and `_` inside the parts of a key are left out.
-pub(super) fn dashless_variable(key: &str) -> String {
+fn dashless_variable(key: &str) -> String {
     variable(&key.replace(['-', '_'], ""))
 }
 

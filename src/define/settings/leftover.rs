@@ -1,4 +1,4 @@
-//! Unknown keys under `scheduler`, and unknown variables.
+//! Keys and variables that nothing reads: unknown, misplaced, mistyped.
 
 use std::collections::BTreeSet;
 

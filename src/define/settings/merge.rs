@@ -1,4 +1,4 @@
-//! Merges the settings of a task.
+//! Merges the settings of a task with the defaults of all tasks.
 //!
 //! For each attribute the highest place counts. The highest place with a rule replaces the rules of all
 //! places below, together with the attributes that need them.
@@ -38,7 +38,7 @@ pub(crate) struct ResolvedAttributes {
 
 impl ResolvedAttributes {
     /// A default for all tasks, as if it were a task, for messages.
-    pub(super) fn of_defaults(attribute: Attribute, resolved: ResolvedValue) -> Self {
+    fn of_defaults(attribute: Attribute, resolved: ResolvedValue) -> Self {
         let name = format!("{ROOT}.{}", key::DEFAULTS).into();
         let values = vec![(attribute, resolved)];
         Self { name, location: Location::NONE, values, is_complete: true }

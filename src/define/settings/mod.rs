@@ -48,14 +48,10 @@ use scheduler_expr::Attribute;
 
 use crate::define::entry::Definition;
 
-pub(crate) use globals::NodeSettings;
-pub(crate) use globals::{Applied, Globals, PoolSettings};
+pub(crate) use globals::{Applied, Globals, NodeSettings, PoolSettings};
 pub(crate) use merge::ResolvedAttributes;
-pub(crate) use report::{Fallback, report};
-pub(crate) use report::{Level, Remark, SettingsError};
-pub(crate) use report::{is_bare, visible, word};
-pub(crate) use source::Environment;
-pub(crate) use source::Source;
+pub(crate) use report::{Fallback, Level, Remark, SettingsError, is_bare, report, visible, word};
+pub(crate) use source::{Environment, Source};
 
 use file::Layer;
 use file::{ARRAY, Content, Line};

@@ -1,4 +1,4 @@
-//! Finds what keys are set to, and replaces placeholders.
+//! Finds what keys are set to; replaces placeholders; hides secrets.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The report of the dry run: every value with its source.
+//! Settings as people read them: the dry run, errors, remarks, foreign texts.
 
 use std::fmt;
 

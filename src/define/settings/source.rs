@@ -1,4 +1,4 @@
-//! The source of a value, and the spelling of keys there.
+//! The source of a value: its spelling of keys, the environment, its variables.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

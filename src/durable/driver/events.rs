@@ -1,4 +1,4 @@
-//! The reports of the node, as events of the scheduler.
+//! The reports of the node as events, and warnings of unknown tasks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -176,21 +176,21 @@ impl Rest {
     }
 
     /// The node has to ask the store before it may rest again.
-    pub(super) fn disturb(&self) {
+    fn disturb(&self) {
         self.lock().seen = None;
     }
 
-    pub(super) fn reaches_store(&self) -> bool {
+    fn reaches_store(&self) -> bool {
         !self.store.is_cut()
     }
 
     /// The lease was renewed that long ago.
-    pub(super) fn was_renewed(&self, session: SessionId, ago: Duration) {
+    fn was_renewed(&self, session: SessionId, ago: Duration) {
         self.store.was_renewed(session, self.lease, self.store.now().before(ago));
     }
 
     /// Returns true if nothing has changed the store since the last poll, and these are all sessions.
-    pub(super) fn is_unchanged(&self, sessions: &[SessionId]) -> bool {
+    fn is_unchanged(&self, sessions: &[SessionId]) -> bool {
         self.lock().seen == Some(self.store.changes()) && self.store.has_only(sessions)
     }
 

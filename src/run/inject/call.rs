@@ -1,4 +1,4 @@
-//! A scheduled function with all its arguments except the run.
+//! A scheduled function with its arguments, and the types it may return.
 
 use std::error::Error;
 use std::fmt;

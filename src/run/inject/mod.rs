@@ -15,9 +15,7 @@ pub(crate) use state::States;
 #[cfg(feature = "testing")]
 pub(crate) use state::shown;
 
-pub use call::Call;
-pub use call::TaskReturn;
-pub use resolver::Resolver;
+pub use call::{Call, TaskReturn};
 pub(crate) use resolver::handle;
-pub use resolver::{Extract, State};
+pub use resolver::{Extract, Resolver, State};
 pub use state::Managed;

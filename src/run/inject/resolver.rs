@@ -1,4 +1,4 @@
-//! Resolves the arguments of one task, and records those that are missing.
+//! Resolves the arguments of one task: the trait, states, and what is missing.
 
 use std::any::{TypeId, type_name};
 use std::fmt;

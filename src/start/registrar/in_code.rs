@@ -1,4 +1,4 @@
-//! The tasks that a program defines in code.
+//! Definitions of tasks in code and of annotated functions; their names.
 
 use std::fmt::Write;
 use std::future::Future;

@@ -18,8 +18,7 @@ use std::collections::HashSet;
 
 pub use in_code::Registrar;
 pub(crate) use in_code::faults as name_faults;
-pub(crate) use resolve::Crons;
-pub(crate) use resolve::{ResolveContext, resolve};
+pub(crate) use resolve::{Crons, ResolveContext, resolve};
 
 use crate::define::entry::Definition;
 use crate::define::entry::{Entry, TaskList, entries};

@@ -88,7 +88,7 @@ pub(crate) fn resolve(
 }
 
 /// The attributes of one task while they are parsed.
-pub(super) struct SpecBuilder<'a> {
+struct SpecBuilder<'a> {
     pub(super) definition: &'a Definition,
     pub(super) attributes: &'a ResolvedAttributes,
     pub(super) context: &'a ResolveContext,

@@ -1,4 +1,4 @@
-//! The banner: a line for the scheduler, and one for each task.
+//! The messages of the start, and those of the stop.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Messages about events other than failures and successes of runs.
+//! Messages about other events than ends of runs, and first warnings.
 
 use chrono::{DateTime, Utc};
 

@@ -1,4 +1,4 @@
-//! One message: its level, one line, and notes below it.
+//! One message, the queue of messages, and their sink.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -91,12 +91,12 @@ impl Message {
         &self.fields
     }
 
-    pub(super) fn is_in_span(&self) -> bool {
+    fn is_in_span(&self) -> bool {
         self.is_in_span
     }
 
     /// The text for a log, which shows the level itself.
-    pub(crate) fn in_one_line(&self) -> String {
+    fn in_one_line(&self) -> String {
         let notes = self.notes.iter().map(|note| format!("; {note}"));
         std::iter::once(self.line.clone()).chain(notes).collect()
     }
@@ -259,7 +259,7 @@ impl Sink {
     }
 
     /// Prints a text of several lines; a log gets messages instead.
-    pub(super) fn print_text(&self, text: &str, messages: &[Message]) {
+    fn print_text(&self, text: &str, messages: &[Message]) {
         match self.log() {
             Some(_) => messages.iter().for_each(|message| self.print(message)),
             None => self.write(text),

@@ -18,13 +18,10 @@ mod reporter;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use banner::{Banner, FiredBy, PoolLine, ROWS_MAX, TaskLine};
 pub(crate) use banner::{
-    StillRunning, cancelled, dropped_too_early, not_stopped, still_waiting, stopped, stopping,
-    undelivered,
+    Banner, FiredBy, PoolLine, ROWS_MAX, StillRunning, TaskLine, cancelled, dropped_too_early,
+    not_stopped, still_waiting, stopped, stopping, undelivered,
 };
 pub(crate) use events::{no_tasks, panics_abort, tasks_shared_with_other_schedulers};
-pub(crate) use message::Message;
-pub(crate) use message::Messages;
-pub(crate) use message::Sink;
+pub(crate) use message::{Message, Messages, Sink};
 pub(crate) use reporter::Reporter;

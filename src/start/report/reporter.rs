@@ -1,4 +1,4 @@
-//! The listener that turns events into messages.
+//! The listener that turns events into messages, and their limit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Decides about fire times that have come.
+//! Decides about fire times that have come, and those missed.
 
 use std::time::Duration;
 

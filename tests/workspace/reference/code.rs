@@ -97,7 +97,7 @@ fn serial_names(field: &syn::Field) -> Vec<String> {
     });
     let options: String = lists.collect();
     if options.contains("(flatten)") {
-        let items = parsed("src/observe/parked.rs").items.into_iter();
+        let items = parsed("src/observe/store_event.rs").items.into_iter();
         let mut structs =
             items.filter_map(|item| if let Item::Struct(item) = item { Some(item) } else { None });
         let found = structs.find(|item| item.ident == "ParkedJob").expect("the struct");
