@@ -1,6 +1,6 @@
 //! Contains unreported panics: of wakers, and of destructors of panic payloads.
 //!
-//! `observe/contain.rs` calls user code whose panics are reported as failures.
+//! `observe/failure.rs` calls user code whose panics are reported as failures.
 
 use std::any::Any;
 use std::mem;

@@ -7,12 +7,11 @@
 //!
 //! | files | what |
 //! |---|---|
-//! | `options`, `identities`, `job`, `payload`, `finite` | a job as code makes it; its argument as JSON |
-//! | `store_cell`, `client`, `helper` | the one way to the store, with an estimate of its clock; a thread that asks for async code |
-//! | `jobs`, `outbox`, `schedules`, `pauses`, `known_pauses`, `unknown`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
-//! | `twins`, `jobs_async`, `schedules_async` | the same for async code |
-//! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
-//! | `parts`, `rules`, `node_options`, `node`, `driver` | the node of this process: its parts, its options, its threads |
+//! | `job`, `payload` | a job as code makes it; its argument as JSON |
+//! | `client`, `jobs_async` | the one way to the store, with an estimate of its clock; threads that ask for async code |
+//! | `jobs`, `outbox`, `schedules`, `pauses`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
+//! | `rule` | from a planned task to the rule in the store, and from the rule to its ticks |
+//! | `node`, `node_options`, `driver` | the node of this process: its parts, its options, its threads |
 //!
 //! The store decides when a job runs. The only clock is the scheduler's, and the only way to enqueue is [`Jobs`].
 //!

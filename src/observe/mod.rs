@@ -17,7 +17,7 @@
 //!
 //! With `tracing` or `log`, a message about an event has its fields: `event`, `task`, `run`, `attempt`, `outcome`,
 //! `error`, `duration` and `next`, and the names that follow OpenTelemetry, such as `scheduler.run.lateness`,
-//! `code.function.name`, `error.type` and `exception.message` (`fields.rs`). A message about a durable job has
+//! `code.function.name`, `error.type` and `exception.message` (`text.rs`). A message about a durable job has
 //! `scheduler.job.id`, `.key`, `.queue`, `.attempt` and `.max_attempts`, as far as they are known. A failed attempt is logged inside its span.
 
 mod bus;

@@ -185,6 +185,7 @@ mod tests {
     use super::*;
     use crate::base::sync::Mutex;
     use crate::observe::BusBuilder;
+    use crate::observe::sample;
     use scheduler_core::{Listener, ManualClock};
 
     #[test]
@@ -210,12 +211,6 @@ mod tests {
         ];
         assert_eq!(*texts.lock(), expected);
     }
-}
-
-#[cfg(test)]
-mod tests_of_starvation {
-    use super::*;
-    use crate::observe::sample;
 
     /// A task of the pool `default` that has held threads from and to these seconds.
     fn task(name: &str, held: &[(u64, u64)]) -> ThreadUse {

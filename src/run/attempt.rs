@@ -379,11 +379,6 @@ mod tests {
         });
         assert_eq!(current(), None);
     }
-}
-
-#[cfg(test)]
-mod tests_of_poll {
-    use super::*;
 
     fn at(millis: u64) -> Tick {
         Tick::from_nanos(millis * 1_000_000)

@@ -234,11 +234,6 @@ mod tests {
             assert!(refused.into_iter().all(StartError::is_already_running));
         }
     }
-}
-
-#[cfg(test)]
-mod tests_of_repeated_signal {
-    use super::*;
 
     fn at(milliseconds: u64) -> Tick {
         Tick::from_nanos(milliseconds * 1_000_000)
@@ -274,14 +269,8 @@ mod tests_of_repeated_signal {
         assert_eq!(first.classify(at(1_300), false), Request::Repeated);
         assert_eq!(first.classify(at(1_350), false), Request::Quit);
     }
-}
 
-#[cfg(test)]
-mod tests_of_signal_state {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-
-    use super::SignalStates;
-
+    #[cfg(unix)]
     #[test]
     fn the_file_of_linux_is_parsed_and_unknown_signals_are_default() {
         let text = "Name:\tSigCgt: ffff\nSigPnd:\tffff\nSigIgn:\t0000000000000002\nSigCgt:\t0000000180004000\n";

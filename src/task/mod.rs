@@ -15,9 +15,9 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | plain data | `rule`, `policy`, `spec`, `jitter`, `fire_times`, `fired_intervals`, `trigger_query`, `pause`, `planner`, `request`, `lazy_box`, `upcoming` | fire times, policies | a clock, a lock, user code |
-//! | task | `gate`, `inner`, `scheduled_task`, `effects`, `locked_task`, `runs`, `attempt`, `fire`, `jobs`, `job_numbers` | the lock, the timer, runs, events | decides about fire times |
-//! | commands | `control`, `manual`, `wait`, `snapshot`, `error`, `bench` | the commands and questions that a task answers | starts a run by itself |
+//! | plain data | `rule`, `policy`, `fire_times`, `fired_intervals`, `planner`, `upcoming` | fire times, policies | a clock, a lock, user code |
+//! | task | `gate`, `scheduled_task`, `locked_task`, `runs`, `attempt`, `jobs` | the lock, the timer, runs, events | decides about fire times |
+//! | commands | `control`, `wait`, `snapshot`, `error`, `bench` | the commands and questions that a task answers | starts a run by itself |
 //!
 //! No user code runs while a task is locked: no trigger, body, gate, listener or destructor. Nothing slow runs between the
 //! start of a run and its body. Each skipped fire time has an event and a count.

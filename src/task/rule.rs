@@ -301,6 +301,7 @@ fn wait_after(failures: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use super::wait_after;
     use super::*;
 
     #[test]
@@ -352,11 +353,6 @@ mod tests {
             assert_eq!(first(Rule::FixedDelay { delay: period, initial_delay }), expected);
         }
     }
-}
-
-#[cfg(test)]
-mod tests_of_trigger_query {
-    use super::wait_after;
 
     #[test]
     fn the_wait_doubles_up_to_a_minute() {

@@ -135,11 +135,6 @@ mod tests {
         );
         assert_eq!(variables("scheduler.pool.size"), ["SCHEDULER_POOL_SIZE"]);
     }
-}
-
-#[cfg(test)]
-mod tests_of_schema {
-    use super::*;
 
     #[test]
     fn a_trigger_is_foreign_to_every_other() {

@@ -248,11 +248,6 @@ mod tests {
         assert_eq!(fault.to_string(), "wrong\n  ^^\nhelp: write `x`");
         assert_eq!(SettingsError::new("wrong").to_string(), "wrong");
     }
-}
-
-#[cfg(test)]
-mod tests_of_text {
-    use super::*;
 
     #[test]
     fn foreign_texts_stay_on_one_line() {

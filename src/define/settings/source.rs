@@ -353,11 +353,6 @@ mod tests {
         let odd = Source::Builder { key: "tasks.\"é".to_owned() };
         check(&odd, rate, (rate, "5s"), "fixed-rate = \"5s\"");
     }
-}
-
-#[cfg(test)]
-mod tests_of_environment {
-    use super::*;
 
     #[test]
     fn variables_are_found_by_name_and_by_prefix() {

@@ -324,11 +324,6 @@ mod tests {
         assert!(lines[3].starts_with(r"  a\n  b  every 1s "), "{text}");
         assert!(lines[3].len() < 120, "{text}");
     }
-}
-
-#[cfg(test)]
-mod tests_of_stop {
-    use super::*;
 
     fn running(task: &str, millis: u64) -> StillRunning {
         StillRunning { task: task.to_owned(), running_for: Duration::from_millis(millis) }

@@ -19,8 +19,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `settle` | decides about fire times that have come |
-//! | `missed` | applies `misfire` to those that wait |
+//! | `settle` | decides about fire times that have come, and applies `misfire` to those that wait |
 //! | `preview` | finds the next start, without further commands |
 
 mod preview;
