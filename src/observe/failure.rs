@@ -9,7 +9,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 use std::{fmt, io, thread};
 
-use crate::base::unwind::drop_payload;
+use crate::base::drop_payload;
 use crate::define::settings::word;
 use crate::run::{JobErrorKind, Run, RunInfo, TaskError};
 

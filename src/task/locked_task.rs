@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::{Due, Failure as EngineFailure, Now, Timer, Trigger, Wake, WallTime};
 
 use crate::base::set_once::SetOnce;
-use crate::base::unwind::wake_all;
+use crate::base::wake_all;
 use crate::observe::{Event, EventKind, Failure, Outcome, SkipReason, TaskState, catch};
 use crate::run::Run;
 use crate::run::inject::Call;

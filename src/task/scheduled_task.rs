@@ -10,7 +10,7 @@ use scheduler_core::{Clock, Due, Now, ScheduledThreadPool, Tick, Timer};
 
 use crate::base::set_once::Wakers;
 use crate::base::sync::{Mutex, MutexGuard};
-use crate::base::unwind::wake_all;
+use crate::base::wake_all;
 use crate::observe::{
     Bus, Event, EventKind, Failure, History, LATE, PoolEvents, TaskFacts, TaskState, catch,
 };
