@@ -404,7 +404,7 @@ mod tests {
     fn the_place_of_a_refused_schedule_is_left_out_whatever_the_name() {
         let scheduler = scheduler();
         let tasks = scheduler.tasks();
-        for name in ["report", "re\u{301}port", "re\u{200b}port", "re\nport"] {
+        for name in ["report", "re\u{301}port", "re'port"] {
             let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
             let task = tasks.add(name, hourly, |_| {}).unwrap();
             let error = task.reschedule(Schedule::fixed_rate("1x")).unwrap_err();
