@@ -7,11 +7,15 @@
 pub use crate::durable::{EnqueueIn, EnqueueInAsync, UnknownTask};
 pub use scheduler_store::{
     AttemptOutcome, CommandOutcome, DEFAULT_QUEUE, DecodeError, Enqueued, Fence, JobAttempt,
-    JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Known, Model, NewJob, Next, OnConflict,
-    OnLost, Origin, Overlap, Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority,
+    JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Model, NewJob, Next, OnConflict, OnLost,
+    Origin, Overlap, Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority,
     QueueDepth, Refusal, SessionId, SessionInfo, SessionTask, Skips, Store, StoreError, StoreTime,
     StoredJob, StoredSchedule, Uuid, VersionDepth, When,
 };
+
+/// For the dashboard.
+#[doc(hidden)]
+pub use scheduler_store::Known;
 
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]

@@ -11,7 +11,7 @@ use scheduler_core::Clock;
 use scheduler_core::time::EventCount;
 
 use super::sync::{Condvar, Mutex, MutexGuard};
-use super::unwind::wake_all;
+use super::wake_all;
 
 /// A value that is set once; clones share it.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 //! Attributes are texts here. `start/registrar` parses them, and makes tasks of the definitions.
 
 pub(crate) mod calendar;
-pub(crate) mod definition;
 pub(crate) mod entry;
 pub(crate) mod schedule;
 pub(crate) mod settings;

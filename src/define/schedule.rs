@@ -339,11 +339,15 @@ impl<T: sealed::LengthText> IntoDuration for T {}
 #[diagnostic::do_not_recommend]
 impl<T: sealed::InstantText> IntoInstant for T {}
 
+/// A length as an attribute spells it, as `1h30m`.
+pub(crate) fn length_text(length: Duration) -> String {
+    let nanos = i128::try_from(length.as_nanos()).ok().and_then(SignedDuration::from_nanos);
+    nanos.map_or_else(|| format!("{}s", length.as_secs()), |length| length.to_string())
+}
+
 /// The texts that an annotation would have.
 mod sealed {
-    use super::{
-        Cow, DateTime, Duration, SecondsFormat, SignedDuration, SystemTime, TimeZone, Utc,
-    };
+    use super::{Cow, DateTime, Duration, SecondsFormat, SystemTime, TimeZone, Utc, length_text};
 
     pub trait LengthText {
         fn into_text(self) -> String;
@@ -355,8 +359,7 @@ mod sealed {
 
     impl LengthText for Duration {
         fn into_text(self) -> String {
-            let nanos = i128::try_from(self.as_nanos()).ok().and_then(SignedDuration::from_nanos);
-            nanos.map_or_else(|| format!("{}s", self.as_secs()), |length| length.to_string())
+            length_text(self)
         }
     }
 

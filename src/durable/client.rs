@@ -1,30 +1,32 @@
-//! The one way to the store, with an estimate of its clock.
-use std::fmt;
+//! The one way to the store, which may be opened later; its clock.
+
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use std::{fmt, thread};
 
+use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
     Enqueue, Enqueued, NewJob, Refusal, Renew, SessionId, Store, StoreError, StoreTime, Uuid,
 };
 
-use super::helper::Helper;
-use super::store_cell::StoreCell;
 use crate::base::set_once::SetOnce;
 use crate::base::sync::Mutex;
+use crate::durable::jobs_async::Helper;
+use crate::observe::catch;
 
 /// The time after its sending in which a request is still executed (R2).
 pub(super) const EXPIRES_AFTER: Duration = Duration::from_secs(10);
 
 /// Is called when something was enqueued.
-pub(crate) type WakeNode = Arc<dyn Fn() + Send + Sync>;
+type WakeNode = Arc<dyn Fn() + Send + Sync>;
 
 /// A store, as the whole program calls it. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Client(Arc<Inner>);
+pub(crate) struct Client(Arc<ClientInner>);
 
-struct Inner {
+struct ClientInner {
     store: StoreCell,
     clock: Arc<dyn Clock>,
     /// The store's clock less the time since boot, in microseconds.
@@ -41,7 +43,14 @@ impl Client {
         let wall = StoreTime::from(clock.wall());
         let clock_offset = AtomicI64::new(offset_of(wall, clock.boot_time()));
         let (wake, helper) = (OnceLock::new(), Helper::new(Arc::clone(&clock)));
-        Self(Arc::new(Inner { store, clock, clock_offset, wake, helper, is_inline: is_simulated }))
+        Self(Arc::new(ClientInner {
+            store,
+            clock,
+            clock_offset,
+            wake,
+            helper,
+            is_inline: is_simulated,
+        }))
     }
 
     /// The store itself.
@@ -199,5 +208,116 @@ fn micros(at: Tick) -> i64 {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Client").field(&self.0.store).finish()
+    }
+}
+
+/// Opens a store, or says why that is not possible.
+type Opener = Box<dyn FnMut() -> Result<Arc<dyn Store>, String> + Send>;
+
+/// The time between two attempts to open the store in a process without a node.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A store, or none until it is open: until then requests fail at once and are not executed. The node tries to open it with each
+/// attempt to open a session.
+#[derive(Clone)]
+pub(crate) struct StoreCell(Arc<OpeningStore>);
+
+struct OpeningStore {
+    store: OnceLock<Arc<dyn Store>>,
+    /// None while a thread calls it, and once the store is open.
+    opener: Mutex<Option<Opener>>,
+    /// Why it could not be opened.
+    reason: Mutex<String>,
+    /// Opened when no thread is to try any more.
+    end: Arc<EventCount>,
+    is_ended: OnceLock<()>,
+}
+
+impl StoreCell {
+    /// A store that is open.
+    pub(crate) fn open(store: Arc<dyn Store>) -> Self {
+        Self::new(OnceLock::from(store), None)
+    }
+
+    /// A store that a scheduler starts without.
+    pub(crate) fn later(opener: Opener) -> Self {
+        Self::new(OnceLock::new(), Some(opener))
+    }
+
+    fn new(store: OnceLock<Arc<dyn Store>>, opener: Option<Opener>) -> Self {
+        Self(Arc::new(OpeningStore {
+            store,
+            opener: Mutex::new(opener),
+            reason: Mutex::new("no attempt has ended yet".to_owned()),
+            end: Arc::new(EventCount::new()),
+            is_ended: OnceLock::new(),
+        }))
+    }
+
+    /// Tries to open the store, unless another thread does or it is open.
+    pub(crate) fn try_open(&self) {
+        // Its code is the program's, and runs outside of the lock.
+        let Some(mut opener) = self.0.opener.lock().take() else { return };
+        let reason = match catch(&mut opener) {
+            Ok(Ok(store)) => {
+                drop(self.0.store.set(store));
+                return;
+            }
+            Ok(Err(reason)) => reason,
+            Err(failure) => failure.message().to_owned(),
+        };
+        *self.0.reason.lock() = reason;
+        *self.0.opener.lock() = Some(opener);
+    }
+
+    /// Tries again and again on a thread until it is open, for a process whose node does not.
+    ///
+    /// # Errors
+    ///
+    /// A thread cannot be started.
+    pub(crate) fn open_on_thread(&self, clock: Arc<dyn Clock>) -> std::io::Result<()> {
+        if self.get().is_ok() {
+            return Ok(());
+        }
+        let cell = self.clone();
+        let open = move || {
+            let inner = &*cell.0;
+            loop {
+                let seen = inner.end.epoch();
+                if inner.is_ended.get().is_some() {
+                    return;
+                }
+                cell.try_open();
+                if inner.store.get().is_some() {
+                    return;
+                }
+                clock.wait(&inner.end, seen, Some(clock.now() + PAUSE));
+            }
+        };
+        thread::Builder::new().name("scheduler-store".to_owned()).spawn(open).map(drop)
+    }
+
+    /// Lets the thread end.
+    pub(crate) fn stop(&self) {
+        self.0.is_ended.get_or_init(|| ());
+        self.0.end.open();
+    }
+
+    /// The store, once it is open.
+    pub(crate) fn get(&self) -> Result<&dyn Store, StoreError> {
+        let not_open = || {
+            let reason = self.0.reason.lock();
+            StoreError::NotExecuted(format!("it has not been opened yet: {reason}"))
+        };
+        self.0.store.get().map(|store| &**store).ok_or_else(not_open)
+    }
+}
+
+impl fmt::Debug for StoreCell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.get() {
+            Ok(store) => fmt::Debug::fmt(&store.describe(), f),
+            Err(_) => f.write_str("a store that is not open yet"),
+        }
     }
 }

@@ -1,11 +1,15 @@
-//! The errors of enqueues and of commands.
+//! Errors of enqueues and commands, and tasks that no process has.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
+use std::time::Duration;
 
-use scheduler_store::{CommandOutcome, StoreError};
+use scheduler_store::{CommandOutcome, Next, QueueDepth, SessionInfo, StoreError, StoredSchedule};
 
-use super::job::Job;
+use crate::durable::job::Job;
+use crate::durable::jobs::Jobs;
+use crate::durable::schedules::Schedules;
 
 /// Why jobs were not enqueued.
 ///
@@ -146,4 +150,139 @@ impl fmt::Debug for JobsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// For how long a job has been due at least: a deploy in which all processes start again takes less.
+const DUE: Duration = Duration::from_secs(60);
+
+/// A task that no living process can run, though jobs of it are due or a schedule of it fires: it was renamed or removed, its name
+/// is mistyped, or the payloads of its jobs are newer than all living processes know. See [`Jobs::unknown_tasks`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct UnknownTask {
+    /// Its name.
+    pub task: String,
+    /// The number of its jobs that are due and that no process can run; 0 if only its schedules wait for it.
+    pub due: u64,
+    /// Its schedules, by name: those that are neither over nor paused.
+    pub schedules: Vec<String>,
+    /// The name of a known task that may have been meant.
+    pub nearest: Option<String>,
+    /// The greatest version of the payloads of those jobs, if a living process has the task and knows older ones; none if no process
+    /// has it.
+    pub version: Option<u32>,
+    /// The greatest version that a living process knows; none if no process has the task.
+    pub known_version: Option<u32>,
+}
+
+/// Jobs and schedules that wait for a process.
+impl Jobs {
+    /// The tasks that no living process has, though jobs of them have been due for a minute, or schedules of them fire; and those with
+    /// such jobs whose [payloads](crate::job#payloads) are newer than all living processes know; by name. The numbers of jobs are those
+    /// that [`depths`](Self::depths) has returned.
+    ///
+    /// One of the processes warns of them once a minute: [`StoreEvent::TaskUnknown`](crate::StoreEvent::TaskUnknown). A task is
+    /// not among them any more as soon as a process can run it, or its jobs and schedules are gone.
+    ///
+    /// ```
+    /// use scheduler::{Jobs, JobsError};
+    ///
+    /// fn is_anything_lost(jobs: &Jobs) -> Result<bool, JobsError> {
+    ///     let unknown = jobs.unknown_tasks(&jobs.depths()?)?;
+    ///     for it in &unknown {
+    ///         println!("{}: {} jobs are due; nearest name: {:?}", it.task, it.due, it.nearest);
+    ///     }
+    ///     Ok(!unknown.is_empty())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn unknown_tasks(&self, depths: &[QueueDepth]) -> Result<Vec<UnknownTask>, JobsError> {
+        let sessions = self.sessions()?;
+        self.unknown_beside(&known_tasks(&sessions), depths)
+    }
+
+    /// The tasks that wait, and are not among the known ones, or not with payloads of their version.
+    pub(super) fn unknown_beside(
+        &self,
+        known: &KnownVersions<'_>,
+        depths: &[QueueDepth],
+    ) -> Result<Vec<UnknownTask>, JobsError> {
+        let mut waiting = Waiting { known, found: BTreeMap::new() };
+        for depth in depths {
+            waiting.add_due(depth);
+        }
+        let (schedules, has_processes) = (Schedules::of(self), !known.is_empty());
+        let fires = |schedule: &StoredSchedule| self.fires(&schedules, schedule, has_processes);
+        for schedule in schedules.list()?.into_iter().filter(fires) {
+            let StoredSchedule { definition, .. } = schedule;
+            if !known.contains_key(&*definition.task) {
+                waiting.of(&definition.task).schedules.push(definition.name);
+            }
+        }
+        Ok(waiting.found.into_values().collect())
+    }
+
+    /// True if a schedule should fire. Without any process, such as in the middle of a deploy, only one whose tick is late.
+    fn fires(&self, schedules: &Schedules, schedule: &StoredSchedule, has_processes: bool) -> bool {
+        let now = self.inner.client.store_now();
+        let is_late = || schedule.next_tick().is_some_and(|at| at.after(DUE) <= now);
+        let is_silent = schedule.next == Next::Never || schedules.is_paused(schedule);
+        !is_silent && (has_processes || is_late())
+    }
+}
+
+/// The tasks that living processes have, and the greatest version of payloads that one of them knows.
+type KnownVersions<'a> = BTreeMap<&'a str, u32>;
+
+/// Tasks that wait for a process.
+struct Waiting<'a> {
+    known: &'a KnownVersions<'a>,
+    found: BTreeMap<String, UnknownTask>,
+}
+
+impl Waiting<'_> {
+    /// Counts the jobs that have been due for long, and that no process can run.
+    fn add_due(&mut self, depth: &QueueDepth) {
+        let known = self.known.get(&*depth.task).copied();
+        let is_unknown = |version: &u32| known.is_none_or(|known| *version > known);
+        for each in depth.versions.iter().filter(|each| is_unknown(&each.version)) {
+            if each.oldest >= DUE {
+                let task = self.of(&depth.task);
+                task.due += each.due;
+                task.version = known.and(task.version.max(Some(each.version)));
+            }
+        }
+    }
+
+    /// The row of a task that no process has, or not with payloads of some version.
+    fn of(&mut self, task: &str) -> &mut UnknownTask {
+        let known_version = self.known.get(task).copied();
+        let nearest = || match known_version {
+            None => scheduler_expr::nearest(task, self.known.keys().copied()),
+            Some(_) => None,
+        };
+        let new = || UnknownTask {
+            task: task.to_owned(),
+            due: 0,
+            schedules: Vec::new(),
+            nearest: nearest().map(str::to_owned),
+            version: None,
+            known_version,
+        };
+        self.found.entry(task.to_owned()).or_insert_with(new)
+    }
+}
+
+pub(super) fn known_tasks(sessions: &[SessionInfo]) -> KnownVersions<'_> {
+    let mut known = BTreeMap::new();
+    let living = sessions.iter().filter(|session| !session.has_run_out);
+    for task in living.flat_map(|session| &session.tasks) {
+        let version = known.entry(&*task.name).or_insert(task.version);
+        *version = task.version.max(*version);
+    }
+    known
 }

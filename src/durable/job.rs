@@ -1,18 +1,17 @@
-//! A job as code makes it.
+//! A job as code makes it: options and identity.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use scheduler_expr::Attribute;
 use scheduler_store::{
-    JobId, Key, KeyUntil, NewJob, OnConflict, Payload as Stored, Priority, When,
+    JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload as Stored, Priority, Uuid, When,
 };
 
-use super::identities::new_id;
-use super::options::JobOptions;
-use super::payload::{Payload, encoded};
 use crate::define::entry::Entry;
+use crate::durable::payload::{Payload, encoded};
 use crate::observe::TraceContext;
 
 /// A job to enqueue: which task runs it, with what, and when.
@@ -247,4 +246,66 @@ impl Job {
     pub(super) fn is_timed(&self) -> bool {
         self.new.when != When::Now || self.key.is_some() || self.replaces
     }
+}
+
+/// The options of a task's jobs, from its annotation and settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobOptions {
+    pub(crate) queue: String,
+    pub(crate) priority: Priority,
+    pub(crate) max_attempts: u32,
+    pub(crate) on_lost: OnLost,
+}
+
+impl JobOptions {
+    /// The options as the annotation has them. A text with a placeholder has to wait for the settings.
+    pub(super) fn of_entry(entry: &Entry) -> Self {
+        let text = |attribute: Attribute| {
+            entry.attribute(attribute).filter(|text| attribute.check(text, None).is_ok())
+        };
+        let retries = text(Attribute::RetryMax).and_then(|text| text.parse::<u32>().ok());
+        let queue = text(Attribute::Queue).unwrap_or(scheduler_store::DEFAULT_QUEUE);
+        let priority = text(Attribute::Priority).and_then(|text| text.parse().ok());
+        let on_lost = text(Attribute::OnLost).and_then(|text| text.parse().ok());
+        Self {
+            queue: queue.to_owned(),
+            priority: priority.unwrap_or_default(),
+            max_attempts: retries.unwrap_or_default().saturating_add(1),
+            on_lost: on_lost.unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(feature = "testing")]
+use std::cell::RefCell;
+#[cfg(feature = "testing")]
+use std::rc::Rc;
+
+/// Draws the identities of a simulation, later ones greater; `None` once the simulation is gone.
+#[cfg(feature = "testing")]
+type Draw = Rc<dyn Fn() -> Option<Uuid>>;
+
+#[cfg(feature = "testing")]
+thread_local! {
+    /// The simulation that this thread has used last.
+    static SIMULATED: RefCell<Option<Draw>> = const { RefCell::new(None) };
+}
+
+/// Has the identities of jobs that this thread makes come from a simulation, as long as that is there.
+#[cfg(feature = "testing")]
+pub(crate) fn identities_from(draw: impl Fn() -> Option<Uuid> + 'static) {
+    drop(SIMULATED.replace(Some(Rc::new(draw))));
+}
+
+/// A new identity, later ones greater.
+pub(super) fn new_id() -> JobId {
+    #[cfg(feature = "testing")]
+    {
+        // The draw may drop the last share of its simulation, and with it what belongs to the user: not inside the borrow.
+        let draw = SIMULATED.with_borrow(Clone::clone);
+        if let Some(drawn) = draw.and_then(|draw| draw()) {
+            return JobId::from_uuid(drawn);
+        }
+    }
+    JobId::from_uuid(Uuid::now_v7())
 }

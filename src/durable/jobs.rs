@@ -15,8 +15,8 @@ use scheduler_store::{
 use super::client::Client;
 use super::error::{EnqueueError, JobsError, answered};
 use super::job::Job;
-use super::known_pauses::KnownPauses;
-use super::options::JobOptions;
+use super::job::JobOptions;
+use super::pauses::KnownPauses;
 use crate::define::calendar::Calendar;
 use crate::define::schedule::Schedule;
 use crate::task::TaskSpec;

@@ -7,12 +7,11 @@
 //!
 //! | files | what |
 //! |---|---|
-//! | `options`, `identities`, `job`, `payload`, `finite` | a job as code makes it; its argument as JSON |
-//! | `store_cell`, `client`, `helper` | the one way to the store, with an estimate of its clock; a thread that asks for async code |
-//! | `jobs`, `outbox`, `schedules`, `pauses`, `known_pauses`, `unknown`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
-//! | `twins`, `jobs_async`, `schedules_async` | the same for async code |
-//! | `rule`, `ticks` | from a planned task to the rule in the store, and from the rule to its ticks |
-//! | `parts`, `rules`, `node_options`, `node`, `driver` | the node of this process: its parts, its options, its threads |
+//! | `job`, `payload` | a job as code makes it; its argument as JSON |
+//! | `client`, `jobs_async` | the one way to the store, with an estimate of its clock; threads that ask for async code |
+//! | `jobs`, `outbox`, `schedules`, `pauses`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
+//! | `rule` | from a planned task to the rule in the store, and from the rule to its ticks |
+//! | `node`, `node_options`, `driver` | the node of this process: its parts, its options, its threads |
 //!
 //! The store decides when a job runs. The only clock is the scheduler's, and the only way to enqueue is [`Jobs`].
 //!
@@ -24,48 +23,33 @@
 mod client;
 mod driver;
 mod error;
-mod finite;
-mod helper;
-mod identities;
 mod job;
 mod jobs;
 mod jobs_async;
-mod known_pauses;
 mod node;
 mod node_options;
-mod options;
 mod outbox;
-mod parts;
 mod pauses;
 mod payload;
 mod rule;
-mod rules;
 mod schedules;
-mod schedules_async;
-mod store_cell;
 #[cfg(test)]
 mod tests;
-mod ticks;
-mod twins;
-mod unknown;
 
-pub(crate) use client::Client;
+pub(crate) use client::{Client, StoreCell};
 pub(crate) use driver::SimulatedNodes;
-pub use error::{EnqueueError, JobsError, Unsent};
-#[cfg(feature = "testing")]
-pub(crate) use identities::identities_from;
+pub use error::{EnqueueError, JobsError, UnknownTask, Unsent};
 pub use job::Job;
+#[cfg(feature = "testing")]
+pub(crate) use job::identities_from;
 pub use jobs::Jobs;
 pub(crate) use jobs::KnownTask;
-pub(crate) use known_pauses::OnPause;
-pub(crate) use node::{Node, NodeSetup, Simulated};
+pub(crate) use node::{DurableSchedule, JobTask, Node, NodeInput, NodeSetup, Simulated};
 pub(crate) use node_options::JobKinds;
 pub use node_options::NodeOptions;
 pub use outbox::{EnqueueIn, EnqueueInAsync};
-pub(crate) use parts::{DurableSchedule, JobTask, NodeInput};
+pub(crate) use pauses::OnPause;
 pub use payload::Payload;
 pub(crate) use payload::{decoded, stringify_error};
 pub(crate) use rule::{faults, options_of};
 pub use schedules::Schedules;
-pub(crate) use store_cell::StoreCell;
-pub use unknown::UnknownTask;

@@ -186,7 +186,7 @@ impl NodeOptions {
         process: &str,
     ) -> Vec<(&'static str, String, bool)> {
         let Ok(config) = self.config(kinds, process) else { return Vec::new() };
-        let length = |length: Duration| crate::define::settings::length_text(length);
+        use crate::define::schedule::length_text as length;
         let queues = self.set.queues.as_ref().map(|queues| queues.join(", "));
         vec![
             ("lease", length(config.lease), self.set.lease.is_some()),

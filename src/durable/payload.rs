@@ -7,9 +7,12 @@ use std::fmt::Display;
 use scheduler_store::DecodeError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::ser::{
+    Error as _, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant,
+    SerializeTuple, SerializeTupleStruct, SerializeTupleVariant, Serializer,
+};
 use serde_json::Value;
 
-use super::finite::check_finite;
 use crate::observe::catch;
 use crate::run::{JobErrorKind, Run, TaskError, UNDECODABLE_LIMIT};
 
@@ -40,7 +43,7 @@ pub trait Payload: Serialize + DeserializeOwned + Send + 'static {}
 impl<T: Serialize + DeserializeOwned + Send + 'static> Payload for T {}
 
 /// Makes a payload of the value of an older version.
-pub(crate) type Upgrade<T> = fn(Value) -> Result<T, String>;
+type Upgrade<T> = fn(Value) -> Result<T, String>;
 
 /// The bytes that a store keeps, or why there are none.
 pub(super) fn encoded<T: Payload>(payload: &T) -> Result<Vec<u8>, String> {
@@ -127,4 +130,126 @@ pub(crate) fn stringify_error<T, E: Display + 'static>(
             None => error.to_string(),
         }
     })
+}
+
+/// Fails if the value has a NaN or an infinity: JSON has neither, and `serde_json` writes `null`.
+fn check_finite<T: Serialize>(value: &T) -> Result<(), serde_json::Error> {
+    value.serialize(Finite)
+}
+
+/// Writes nothing.
+#[derive(Clone, Copy)]
+struct Finite;
+
+impl Finite {
+    fn float(number: f64) -> Result<(), serde_json::Error> {
+        match number.is_finite() {
+            true => Ok(()),
+            false => Err(serde_json::Error::custom(format!("JSON has no {number}"))),
+        }
+    }
+}
+
+macro_rules! fine {
+    ($($method:ident($($kind:ty),*))*) => {
+        $(fn $method(self, $(_: $kind),*) -> Result<(), serde_json::Error> {
+            Ok(())
+        })*
+    };
+}
+
+macro_rules! compound {
+    ($($method:ident($($kind:ty),*))*) => {
+        $(fn $method(self, $(_: $kind),*) -> Result<Self, serde_json::Error> {
+            Ok(self)
+        })*
+    };
+}
+
+type Name = &'static str;
+
+impl Serializer for Finite {
+    type Ok = ();
+    type Error = serde_json::Error;
+    type SerializeSeq = Self;
+    type SerializeTuple = Self;
+    type SerializeTupleStruct = Self;
+    type SerializeTupleVariant = Self;
+    type SerializeMap = Self;
+    type SerializeStruct = Self;
+    type SerializeStructVariant = Self;
+
+    fine! {
+        serialize_bool(bool) serialize_char(char) serialize_str(&str) serialize_bytes(&[u8])
+        serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64) serialize_i128(i128)
+        serialize_u8(u8) serialize_u16(u16) serialize_u32(u32) serialize_u64(u64) serialize_u128(u128)
+        serialize_none() serialize_unit() serialize_unit_struct(Name) serialize_unit_variant(Name, u32, Name)
+    }
+    compound! {
+        serialize_seq(Option<usize>) serialize_tuple(usize) serialize_tuple_struct(Name, usize)
+        serialize_tuple_variant(Name, u32, Name, usize) serialize_map(Option<usize>)
+        serialize_struct(Name, usize) serialize_struct_variant(Name, u32, Name, usize)
+    }
+
+    fn serialize_f32(self, number: f32) -> Result<(), serde_json::Error> {
+        Self::float(number.into())
+    }
+
+    fn serialize_f64(self, number: f64) -> Result<(), serde_json::Error> {
+        Self::float(number)
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), serde_json::Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: Name,
+        value: &T,
+    ) -> Result<(), serde_json::Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: Name,
+        _: u32,
+        _: Name,
+        value: &T,
+    ) -> Result<(), serde_json::Error> {
+        value.serialize(self)
+    }
+}
+
+/// Each part is looked at; a text before it is its name.
+macro_rules! parts {
+    ($($compound:ident: $($method:ident($($name:ty)?)),*;)*) => {
+        $(impl $compound for Finite {
+            type Ok = ();
+            type Error = serde_json::Error;
+
+            $(fn $method<T: Serialize + ?Sized>(
+                &mut self,
+                $(_: $name,)?
+                value: &T,
+            ) -> Result<(), serde_json::Error> {
+                value.serialize(*self)
+            })*
+
+            fn end(self) -> Result<(), serde_json::Error> {
+                Ok(())
+            }
+        })*
+    };
+}
+
+parts! {
+    SerializeSeq: serialize_element();
+    SerializeTuple: serialize_element();
+    SerializeTupleStruct: serialize_field();
+    SerializeTupleVariant: serialize_field();
+    SerializeMap: serialize_key(), serialize_value();
+    SerializeStruct: serialize_field(Name);
+    SerializeStructVariant: serialize_field(Name);
 }

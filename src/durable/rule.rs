@@ -1,15 +1,23 @@
-//! The row of a durable schedule: rule text and options.
+//! The rule of a durable schedule: its row, and its ticks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use scheduler_expr::{Attribute, Misfire};
-use scheduler_node::Policy;
-use scheduler_store::{Payload, Rule as StoredRule, ScheduleSpec, Timing};
+use scheduler_core::trigger::{CronTrigger, Zone};
+use scheduler_expr::{Attribute, Misfire, Word};
+use scheduler_node::{Policy, Rules};
+use scheduler_store::{
+    Next, Payload, Rule as StoredRule, ScheduleSpec, StoreTime, StoredSchedule, Timing,
+};
 
-use super::options::JobOptions;
-use super::ticks::DAY;
 use crate::base::metadata::Location;
+use crate::base::sync::Mutex;
+use crate::define::calendar::Calendar;
+use crate::define::schedule::length_text;
 use crate::define::settings::word;
+use crate::durable::job::JobOptions;
+use crate::durable::node::DurableSchedule;
 use crate::task::{self, DurableOptions, Rule, TaskSpec};
 
 /// The options of the jobs of a task; `None` if no store keeps them.
@@ -152,13 +160,170 @@ fn texts_of(policy: Policy) -> impl Iterator<Item = (Attribute, String)> {
     let misfire =
         (misfire != Misfire::default()).then(|| (Attribute::Misfire, misfire.name().to_owned()));
     let window = (window != Some(DAY)).then(|| {
-        let text = window.map_or_else(|| "-".to_owned(), length);
+        let text = window.map_or_else(|| "-".to_owned(), length_text);
         (Attribute::MisfireWindow, text)
     });
-    let jitter = (!jitter.is_zero()).then(|| (Attribute::Jitter, length(jitter)));
+    let jitter = (!jitter.is_zero()).then(|| (Attribute::Jitter, length_text(jitter)));
     [misfire, window, jitter].into_iter().flatten()
 }
 
-fn length(length: std::time::Duration) -> String {
-    crate::define::settings::length_text(length)
+/// Reads the rules of schedules, each text once.
+pub(super) struct TextRules {
+    /// The policies of schedules in the code, by name; those of others stand in their texts.
+    policies: BTreeMap<String, Policy>,
+    calendars: BTreeMap<String, Arc<Calendar>>,
+    /// Why not, for a text that this process does not understand.
+    read: Mutex<BTreeMap<String, Result<Arc<TextRule>, String>>>,
 }
+
+/// The greatest number of texts that are kept.
+const KEPT: usize = 10_000;
+
+impl TextRules {
+    pub(super) fn new(
+        schedules: &[DurableSchedule],
+        calendars: BTreeMap<String, Arc<Calendar>>,
+    ) -> Self {
+        let policies = schedules
+            .iter()
+            .map(|schedule| (schedule.definition.name.clone(), schedule.policy))
+            .collect();
+        Self { policies, calendars, read: Mutex::default() }
+    }
+
+    fn rule(&self, text: &str) -> Result<Arc<TextRule>, String> {
+        let mut read = self.read.lock();
+        if let Some(rule) = read.get(text) {
+            return rule.clone();
+        }
+        let rule = TextRule::parse(text, &self.calendars).map(Arc::new);
+        if read.len() >= KEPT {
+            read.clear();
+        }
+        read.insert(text.to_owned(), rule.clone());
+        rule
+    }
+}
+
+impl Rules for TextRules {
+    fn check(&self, schedule: &StoredSchedule) -> Result<(), String> {
+        // A rule that was set by hand leaves parts to the rule of the definition.
+        self.rule(&schedule.definition.rule.text)?;
+        self.rule(&schedule.rule().text).map(drop)
+    }
+
+    fn next_after(&self, rule: &str, after: StoreTime) -> Next {
+        let next = self.rule(rule).ok().and_then(|rule| rule.next_after(after));
+        next.map_or(Next::Never, Next::At)
+    }
+
+    fn policy(&self, schedule: &StoredSchedule) -> Policy {
+        let rule = self.rule(&schedule.rule().text).ok();
+        // A rule that was set by hand has only its end.
+        let made_with = || self.rule(&schedule.definition.rule.text).ok().map(|rule| rule.policy());
+        let in_code = self.policies.get(&schedule.definition.name).copied();
+        let until = rule.and_then(|rule| rule.policy().until);
+        Policy { until, ..in_code.or_else(made_with).unwrap_or_default() }
+    }
+}
+
+crate::base::opaque! { TextRules }
+
+/// The window of [`Misfire::CatchUp`](scheduler_expr::Misfire::CatchUp) by default.
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
+
+/// A rule as its text says it.
+pub(crate) struct TextRule {
+    trigger: Option<CronTrigger>,
+    skip_days: Option<Arc<Calendar>>,
+    policy: Policy,
+}
+
+impl TextRule {
+    /// Reads the text of a rule, by the parsers that read annotations.
+    ///
+    /// # Errors
+    ///
+    /// A newer version has written it, or it names a calendar that this process does not have.
+    pub(crate) fn parse(
+        text: &str,
+        calendars: &BTreeMap<String, Arc<Calendar>>,
+    ) -> Result<Self, String> {
+        let texts: BTreeMap<String, String> =
+            serde_json::from_str(text).map_err(|error| format!("the rule is no map: {error}"))?;
+        let mut known = BTreeMap::new();
+        for (name, text) in texts {
+            let attribute = Attribute::from_name(&name)
+                .ok_or_else(|| format!("the rule has an attribute `{name}` that is not known"))?;
+            attribute.check(&text, None).map_err(|error| error.to_string())?;
+            known.insert(attribute, text);
+        }
+        let text = |attribute| known.get(&attribute).map(String::as_str);
+        let skip_days = text(Attribute::SkipDays).map(|name| {
+            let found = calendars.get(name).map(Arc::clone);
+            found.ok_or_else(|| format!("there is no calendar `{name}`"))
+        });
+        Ok(Self {
+            trigger: trigger(&text)?,
+            skip_days: skip_days.transpose()?,
+            policy: policy(&text),
+        })
+    }
+
+    /// The policy in the text; the text of a schedule in code has none but for its end.
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy
+    }
+}
+
+fn trigger<'a>(
+    text: &impl Fn(Attribute) -> Option<&'a str>,
+) -> Result<Option<CronTrigger>, String> {
+    let Some(cron) = text(Attribute::Cron) else { return Ok(None) };
+    let expression = Attribute::parse_cron(cron).map_err(|error| error.to_string())?;
+    let Some(expression) = expression else { return Ok(None) };
+    let zone: Zone = match text(Attribute::Zone) {
+        Some(name) => name.parse().map_err(|_| format!("there is no zone `{name}`"))?,
+        None => Zone::UTC,
+    };
+    let trigger = CronTrigger::new(expression, zone);
+    Ok(Some(trigger.dst_gap(parsed(text)).dst_overlap(parsed(text))))
+}
+
+fn policy<'a>(text: &impl Fn(Attribute) -> Option<&'a str>) -> Policy {
+    let length = |attribute: Attribute| attribute.parse_duration(text(attribute)?, None).ok();
+    let until = text(Attribute::Until).and_then(|text| {
+        let until = Attribute::Until.parse_instant(text).ok()?;
+        let micros = until.seconds().saturating_mul(1_000_000);
+        Some(StoreTime::from_micros(micros.saturating_add(i64::from(until.nanos() / 1_000))))
+    });
+    Policy {
+        misfire: parsed(text),
+        window: match text(Attribute::MisfireWindow) {
+            None => Some(DAY),
+            Some(_) => length(Attribute::MisfireWindow),
+        },
+        jitter: length(Attribute::Jitter).unwrap_or_default(),
+        until,
+    }
+}
+
+fn parsed<'a, T: Word>(text: &impl Fn(Attribute) -> Option<&'a str>) -> T {
+    text(T::ATTRIBUTE).and_then(|word| word.parse().ok()).unwrap_or_default()
+}
+
+impl TextRule {
+    /// The first tick after an instant; `None` if there is none. A rule whose timing the store knows has none here.
+    pub(crate) fn next_after(&self, after: StoreTime) -> Option<StoreTime> {
+        let (trigger, after) = (self.trigger.as_ref()?, after.utc());
+        let next = match &self.skip_days {
+            None => trigger.next_after(after)?,
+            Some(days) => days.next_after(trigger, after)?,
+        };
+        let tick = StoreTime::from(next);
+        let is_over = self.policy.until.is_some_and(|until| tick > until);
+        (tick < StoreTime::MAX && !is_over).then_some(tick)
+    }
+}
+
+crate::base::opaque! { TextRule { policy } }

@@ -10,13 +10,13 @@ use scheduler_store::{
 };
 
 use super::error::JobsError;
-use super::identities::new_id;
 use super::job::Job;
+use super::job::new_id;
 use super::jobs::Jobs;
-use super::known_pauses::Paused;
+use super::pauses::Paused;
 use super::pauses::stored;
+use super::rule::TextRule;
 use super::rule::{definition_of, rule_of};
-use super::ticks::TextRule;
 use crate::define::schedule::Schedule;
 use crate::run::Pause;
 use crate::task::TaskSpec;

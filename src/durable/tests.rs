@@ -14,13 +14,15 @@ use scheduler_store::{
 };
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "testing")]
+use super::job::{identities_from, new_id};
 use super::payload::{decoded, encoded};
+use super::rule::TextRules;
+use super::rule::{DAY, TextRule};
 use super::rule::{definition_of, rule_of};
-use super::rules::TextRules;
-use super::ticks::{DAY, TextRule};
 use crate::base::metadata::{Location, TaskFacts};
 use crate::define::calendar::Calendar;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
 use crate::define::settings::ResolvedAttributes;
 use crate::run::inject::Call;
@@ -291,4 +293,15 @@ fn a_payload_that_cannot_be_decoded_says_why_also_if_that_panics() {
 fn a_job_is_no_rule_of_a_schedule() {
     assert_eq!(definition_of(&spec(Schedule::cron("-"))), None);
     assert!(RuleKind::ALL.contains(&RuleKind::Job));
+}
+
+#[cfg(feature = "testing")]
+#[test]
+fn a_simulation_may_begin_in_the_draw_of_another() {
+    identities_from(|| {
+        identities_from(|| Some(Uuid::max()));
+        Some(Uuid::nil())
+    });
+    assert_eq!([new_id(), new_id()], [Uuid::nil(), Uuid::max()].map(JobId::from_uuid));
+    identities_from(|| None);
 }

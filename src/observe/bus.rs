@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 use std::{fmt, io};
 
 use scheduler_core::Clock;
 
-use super::contain::catch;
-use super::delivery::Delivery;
-use super::queue::Next;
-use super::{Event, EventKind, Listener};
+use crate::observe::failure::catch;
+use crate::observe::queue::{Next, Priority, Queue};
+use crate::observe::{Event, EventKind};
 
 /// Delivers events.
 ///
@@ -189,5 +189,123 @@ impl Drop for Receivers {
 impl fmt::Debug for Bus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bus").field("is_heard", &self.is_heard()).finish_non_exhaustive()
+    }
+}
+
+/// Code that gets events; any `Fn(&Event) + Send + Sync` is one.
+///
+/// Listeners run one after the other on a thread of their own, `scheduler-events`, so that none slows down a run. Up to
+/// 1,024 events wait for it. When more come they are dropped, and [`Lost`](crate::EventKind::Lost) counts them. A quarter
+/// of the queue is reserved for failures and rare kinds, such as the end of a task. A panic of a listener is contained
+/// and reported once. Events are plain data: one that is kept keeps nothing else alive.
+///
+/// ```
+/// use scheduler::{Event, EventKind, Listener};
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// #[derive(Default)]
+/// struct Failures(AtomicU64);
+///
+/// impl Listener for Failures {
+///     fn on_event(&self, event: &Event) {
+///         if let EventKind::RunFinished { outcome, .. } = &event.kind {
+///             self.0.fetch_add(u64::from(outcome.is_failure()), Ordering::Relaxed);
+///         }
+///     }
+/// }
+/// ```
+#[doc(alias = "ApplicationListener")]
+pub trait Listener: Send + Sync {
+    /// Called for each event.
+    fn on_event(&self, event: &Event);
+}
+
+impl<F: Fn(&Event) + Send + Sync> Listener for F {
+    fn on_event(&self, event: &Event) {
+        self(event);
+    }
+}
+
+impl<L: Listener + ?Sized> Listener for Arc<L> {
+    fn on_event(&self, event: &Event) {
+        (**self).on_event(event);
+    }
+}
+
+/// Delivers items in their order, one at a time.
+pub(crate) struct Delivery<T> {
+    queue: Arc<Queue<T>>,
+    by: By<T>,
+}
+
+enum By<T> {
+    /// The thread with this number.
+    Thread(ThreadId),
+    /// The thread that sends; for simulations.
+    Caller(Box<dyn Fn(Next<T>) + Send + Sync>),
+}
+
+impl<T: Send + 'static> Delivery<T> {
+    /// Starts a thread that calls `deliver`; an error if that is not possible.
+    pub(crate) fn on_thread(
+        name: &str,
+        deliver: impl Fn(Next<T>) + Send + 'static,
+    ) -> io::Result<Self> {
+        let queue = Arc::new(Queue::new());
+        let items = Arc::clone(&queue);
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            while let Some(next) = items.wait() {
+                deliver(next);
+            }
+            drop(catch(|| drop(deliver)));
+        })?;
+        Ok(Self { queue, by: By::Thread(thread.thread().id()) })
+    }
+
+    /// Calls `deliver` on the thread that sends.
+    pub(crate) fn on_caller(deliver: impl Fn(Next<T>) + Send + Sync + 'static) -> Self {
+        Self { queue: Arc::new(Queue::new()), by: By::Caller(Box::new(deliver)) }
+    }
+}
+
+impl<T> Delivery<T> {
+    /// Delivers an item, or drops it if the queue is full. Not to be called under a lock.
+    pub(crate) fn send(&self, item: T, priority: Priority) {
+        self.queue.push(item, priority);
+        if let By::Caller(deliver) = &self.by {
+            self.queue.drain(deliver);
+        }
+    }
+
+    /// Waits, in real time, until all is delivered. Returns false when `limit` is over.
+    ///
+    /// A call from inside `deliver` does not wait for itself.
+    pub(crate) fn flush(&self, limit: Duration) -> bool {
+        match self.by {
+            By::Thread(thread) if thread != thread::current().id() => self.queue.flush(limit),
+            _ => true,
+        }
+    }
+
+    /// Drops all items that wait, and delivers their number in their place. Returns it.
+    pub(crate) fn give_up(&self) -> u64 {
+        self.queue.give_up()
+    }
+
+    /// Ends the thread once it has delivered all waiting items. Does not wait for the thread.
+    pub(crate) fn close(&self) {
+        self.queue.close();
+    }
+}
+
+impl<T> Drop for Delivery<T> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl<T> fmt::Debug for Delivery<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery").finish_non_exhaustive()
     }
 }

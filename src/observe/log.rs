@@ -1,8 +1,8 @@
 //! The log of the program: `tracing` or `log`, if one is installed.
 
-use super::fields::Fields;
+use super::text::Fields;
 #[cfg(any(feature = "tracing", feature = "log"))]
-use super::fields::Value;
+use super::text::Value;
 
 /// The urgency of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,37 +17,27 @@
 //!
 //! With `tracing` or `log`, a message about an event has its fields: `event`, `task`, `run`, `attempt`, `outcome`,
 //! `error`, `duration` and `next`, and the names that follow OpenTelemetry, such as `scheduler.run.lateness`,
-//! `code.function.name`, `error.type` and `exception.message` (`fields.rs`). A message about a durable job has
+//! `code.function.name`, `error.type` and `exception.message` (`text.rs`). A message about a durable job has
 //! `scheduler.job.id`, `.key`, `.queue`, `.attempt` and `.max_attempts`, as far as they are known. A failed attempt is logged inside its span.
 
 mod bus;
-mod contain;
-mod delivery;
 mod event;
 mod failure;
-mod fields;
-mod format;
 mod history;
-mod listener;
 mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(feature = "opentelemetry")]
 mod opentelemetry;
-mod parked;
 mod pool_events;
 mod queue;
 mod record;
-#[cfg(test)]
-pub(crate) mod sample;
 #[cfg(feature = "serde")]
 mod serial;
-mod starvation;
 mod store_event;
 #[cfg(test)]
 mod tests;
 mod text;
-mod totals;
 #[cfg(any(feature = "durable", feature = "tracing"))]
 mod trace_context;
 #[cfg(feature = "tracing")]
@@ -55,34 +45,30 @@ mod tracing;
 
 pub use scheduler_expr::RuleKind;
 
+pub use bus::Listener;
 pub use event::{Event, EventKind, Longest, StopReason};
-pub(crate) use failure::UNBLOCK;
 pub use failure::{Failure, Outcome, PanicPlace};
-pub use listener::Listener;
-pub use parked::ParkedJob;
+pub(crate) use failure::{UNBLOCK, catch, watch_panics};
 pub use record::{Counters, PoolSnapshot, RunRecord, SkipReason, TaskSnapshot, TaskState};
-pub use store_event::StoreEvent;
+pub use store_event::{ParkedJob, StoreEvent};
 
 pub(crate) use crate::base::metadata::TaskFacts;
-pub(crate) use bus::{Bus, BusBuilder};
-pub(crate) use contain::{catch, watch_panics};
-pub(crate) use delivery::Delivery;
-pub(crate) use fields::Fields;
-pub(crate) use format::{duration, instant, on_one_line, ordinal, plural};
-pub(crate) use history::History;
+pub(crate) use bus::{Bus, BusBuilder, Delivery};
+pub(crate) use history::{History, SharedTotals, Totals};
 pub(crate) use log::{Level, Log};
 #[cfg(feature = "metrics")]
 pub(crate) use metrics::Meter;
 #[cfg(all(feature = "opentelemetry", feature = "durable"))]
 pub(crate) use opentelemetry::traceparent;
-pub(crate) use pool_events::{EXPLAIN_PAUSE, LookUp, PoolEvents};
+pub(crate) use pool_events::{
+    EXPLAIN_PAUSE, Held, LATE, LookUp, PoolEvents, ThreadUse, longest_of_all,
+};
 #[cfg(test)]
 pub(crate) use queue::CAPACITY;
 pub(crate) use queue::{Next, Priority};
-pub(crate) use starvation::{Held, LATE, ThreadUse, longest_of_all};
 #[cfg(feature = "testing")]
 pub(crate) use text::describe;
-pub(crate) use totals::{SharedTotals, Totals};
+pub(crate) use text::{Fields, duration, instant, on_one_line, ordinal, plural};
 #[cfg(any(feature = "durable", feature = "tracing"))]
 pub(crate) use trace_context::TraceContext;
 #[cfg(feature = "tracing")]
@@ -91,3 +77,5 @@ pub(crate) use tracing::{Span, Subscriber, was_logged_in_span};
 /// Without the feature `tracing` no run has a span.
 #[cfg(not(feature = "tracing"))]
 pub(crate) type Span = std::convert::Infallible;
+#[cfg(test)]
+pub(crate) use tests::sample;

@@ -13,19 +13,19 @@ use std::time::Duration;
 #[cfg(feature = "durable")]
 use scheduler_store::{End, OnLost, StoredJob};
 
+use super::info::JobErrorKind;
 use super::info::JobInfo;
 use super::stop::StopCause;
-use super::task_error::JobErrorKind;
 use crate::base::sync::Mutex;
 
 /// Called once with the end of the claim. No lock is held.
-pub(crate) type OnJobEnd = Box<dyn FnOnce(&StoredJob, End) + Send>;
+type OnJobEnd = Box<dyn FnOnce(&StoredJob, End) + Send>;
 
 /// Asks the run of a job to stop.
-pub(crate) type StopJob = Box<dyn Fn(&ClaimedJob, StopCause) + Send + Sync>;
+type StopJob = Box<dyn Fn(&ClaimedJob, StopCause) + Send + Sync>;
 
 /// Asks the node whether the run may begin: its lease is valid, and the job was not given back (R20).
-pub(crate) type MayBegin = Box<dyn Fn() -> bool + Send + Sync>;
+type MayBegin = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// The number of times that a payload may be undecodable before its job is parked.
 #[cfg(feature = "durable")]

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use scheduler_core::Clock;
 
+use super::launch::Simulation;
 use super::pools::Pool;
 use super::registrar::Registrar;
 use super::report::Sink;
-use super::simulation::Simulation;
 use super::tasks::Tasks;
 use crate::define::calendar::Calendar;
 use crate::define::entry::TaskList;
@@ -22,7 +22,7 @@ use crate::run::{Run, TaskResult};
 use crate::task::{AsyncGate, Gate, Gates};
 
 /// Defines tasks in code, at the start.
-pub(super) type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
+type Configurer = Box<dyn FnOnce(&mut Registrar) + Send>;
 
 /// A function that is called with the tasks, once they have started.
 pub(super) type AfterStart = Box<dyn FnOnce(&Tasks) -> TaskResult + Send>;

@@ -1,4 +1,8 @@
-//! Configures the store of durable jobs.
+//! Configures the store of durable jobs, and the hook for parked ones.
+
+#[cfg(feature = "durable")]
+use crate::observe::{Event, EventKind, ParkedJob, StoreEvent};
+use crate::start::builder::Builder;
 
 #[cfg(feature = "durable")]
 use std::sync::Arc;
@@ -8,7 +12,6 @@ use scheduler_store::Model;
 #[cfg(feature = "durable")]
 use scheduler_store::Store;
 
-use super::builder::Builder;
 #[cfg(feature = "durable")]
 use crate::durable::{NodeOptions, StoreCell};
 
@@ -97,6 +100,51 @@ impl Builder {
     #[cfg(feature = "testing")]
     pub(crate) fn simulated_store(self, store: Model) -> Self {
         Self { simulated_store: Some(store.clone()), ..self.store(store) }
+    }
+
+    /// Calls a function for each durable job that this process parks: its last attempt failed, it gave up, its payload could
+    /// not be decoded too often, or its process died too often.
+    ///
+    /// It is called once the store has the outcome, on the thread of [`listener`](Self::listener)s: no lock is held, no run
+    /// is delayed, and a panic is contained and reported. Of processes that share a store, the one that stores the end of the
+    /// job calls it. A process that dies in between calls it never, so it is for telling people, not for work that must be
+    /// done; [`Jobs::list`](crate::Jobs::list) has all parked jobs.
+    ///
+    /// ```no_run,standalone_crate
+    /// use scheduler::store::Sqlite;
+    /// use scheduler::{ParkedJob, Scheduler, job};
+    ///
+    /// #[job(name = "send-invoice", retry(max = 5))]
+    /// fn send_invoice(#[payload] number: u32) -> Result<(), std::io::Error> {
+    ///     std::fs::write(format!("invoice-{number}.txt"), "to be paid")
+    /// }
+    ///
+    /// fn tell_the_chat(text: &str) {
+    ///     println!("{text}"); // a request to the chat
+    /// }
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     Scheduler::builder()
+    ///         .store(Sqlite::open("jobs.db")?)
+    ///         .on_parked(|job: &ParkedJob| {
+    ///             let which = match job.payload::<u32>() {
+    ///                 Some(number) if &*job.task == "send-invoice" => format!("invoice {number}"),
+    ///                 _ => format!("{} {}", job.task, job.id),
+    ///             };
+    ///             tell_the_chat(&format!("{which} failed {} times: {}", job.attempts, job.error));
+    ///         })
+    ///         .start()?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias = "sidekiq_retries_exhausted")]
+    #[doc(alias = "dead_letter")]
+    pub fn on_parked(self, hook: impl Fn(&ParkedJob) + Send + Sync + 'static) -> Self {
+        self.listener(move |event: &Event| {
+            if let EventKind::Store { what: StoreEvent::JobParked { job } } = &event.kind {
+                hook(job);
+            }
+        })
     }
 }
 

@@ -1,6 +1,14 @@
-//! The Tokio runtime in whose context tasks run, with the feature `tokio`.
+//! The surroundings of tasks: Tokio runtime, default zone, values not set.
 //!
 //! Only this file, the builder and the test kit use the crate.
+
+use scheduler_core::trigger::Zone;
+
+use crate::define::settings::{Fallback, Source};
+use crate::observe;
+use crate::start::builder::Builder;
+use crate::start::prepare::Prepared;
+use crate::start::report::Message;
 
 #[cfg(feature = "tokio")]
 pub(crate) use enabled::Context;
@@ -138,4 +146,91 @@ mod disabled {
             None
         }
     }
+}
+
+#[cfg(feature = "durable")]
+use super::durable::Durable;
+
+/// A line for each value, for settings that are not set. `tz` is the value of the variable `TZ`.
+pub(super) fn fallbacks(builder: &Builder, values: &Prepared, tz: &str) -> Vec<Fallback> {
+    let call = |call: &str| Source::Code { call: format!("builder.{call}") };
+    let source = |is_set: bool, by: &str| if is_set { call(by) } else { Source::Default };
+    let fallback = |key: &str, text: &str, source: Source| Fallback {
+        key: key.to_owned(),
+        text: text.to_owned(),
+        source,
+    };
+    let zone = match &builder.zone {
+        None if Zone::of_variable(tz).is_some() => {
+            Source::Environment { variable: "TZ".to_owned() }
+        }
+        zone => source(zone.is_some(), "zone(…)"),
+    };
+    let (pool, limit) = (&builder.pool, &builder.limit);
+    let (default, others) = values.pools.split_first().expect("there is a default pool");
+    let mut all = vec![
+        fallback("zone", values.context.zone.name(), zone),
+        fallback(
+            "pool.size",
+            &default.size.to_string(),
+            source(pool.size.is_some(), "pool_size(…)"),
+        ),
+        fallback(
+            "thread-name-prefix",
+            &default.prefix,
+            source(pool.prefix.is_some(), "thread_name_prefix(…)"),
+        ),
+        fallback(
+            "shutdown.await-termination-period",
+            &observe::duration(values.limit),
+            source(limit.is_some(), "await_termination(…)"),
+        ),
+        fallback(
+            "keep-ended-tasks",
+            &values.keep_ended.to_string(),
+            source(builder.keep_ended.is_some(), "keep_ended_tasks(…)"),
+        ),
+    ];
+    #[cfg(feature = "durable")]
+    for (key, text, is_set) in Durable::values(builder, &values.specs, &values.pools) {
+        all.push(fallback(&format!("node.{key}"), &text, source(is_set, "node(…)")));
+    }
+    for pool in others {
+        let in_code = builder.pools.get(&pool.name);
+        let by = format!("pool({:?}, …)", pool.name);
+        let size = source(in_code.is_some_and(|in_code| in_code.size.is_some()), &by);
+        let prefix = source(in_code.is_some_and(|in_code| in_code.prefix.is_some()), &by);
+        let key = |part: &str| format!("pools.{}.{part}", pool.name);
+        all.push(fallback(&key("size"), &pool.size.to_string(), size));
+        all.push(fallback(&key("thread-name-prefix"), &pool.prefix, prefix));
+    }
+    all
+}
+
+/// Finds the default zone: the builder's, `TZ`'s, the system's, or else UTC. A configured zone must be valid. The system's may be missing, as in many containers; then
+/// there is a warning. `variable` is the value of `TZ`.
+pub(super) fn default_zone(
+    asked: Option<&str>,
+    variable: &str,
+) -> Result<(Zone, Option<Message>), String> {
+    let known = |zone| (zone, None);
+    if let Some(name) = asked {
+        return name.parse().map(known).map_err(|error: scheduler_expr::ParseError| {
+            let help = error.help().map(|help| format!("\nhelp: {help}"));
+            format!("the scheduler's zone: {error}{}", help.unwrap_or_default())
+        });
+    }
+    if let Some(zone) = Zone::of_variable(variable) {
+        return zone
+            .map(known)
+            .or_else(|error| Ok((Zone::UTC, Some(warning(&format!("the variable TZ: {error}"))))));
+    }
+    let found = Zone::system().map(known);
+    found.or_else(|error| Ok((Zone::UTC, Some(warning(&error.to_string())))))
+}
+
+fn warning(reason: &str) -> Message {
+    Message::warn(format!("{reason}; cron expressions without a zone go by UTC")).note(
+        "help: name a zone: Scheduler::builder().zone(\"Europe/Berlin\"), or set TZ=Europe/Berlin",
+    )
 }

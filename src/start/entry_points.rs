@@ -1,18 +1,20 @@
-//! The ways to start.
+//! The ways to start, and tasks that two schedulers share.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::sync::{Arc, Weak};
 
 use scheduler_core::Run;
 
-use super::builder::Builder;
-use super::context::Context;
-use super::error::StartError;
-use super::launch::{has_async, launch};
-use super::prepare::{Purpose, prepare};
-use super::prepared::{DryRun, Prepared};
-use super::report::Message;
-use super::scheduler::Scheduler;
-use super::signals::Signals;
+use crate::base::sync::Mutex;
+use crate::start::builder::Builder;
+use crate::start::context::Context;
+use crate::start::error::StartError;
+use crate::start::launch::{has_async, launch};
+use crate::start::prepare::{DryRun, Prepared, Purpose, prepare};
+use crate::start::report::{Message, tasks_shared_with_other_schedulers};
+use crate::start::scheduler::Scheduler;
+use crate::start::signals::Signals;
 use crate::task::TaskSpec;
 
 /// Printed when a stop takes long.
@@ -205,4 +207,34 @@ fn without_tokio(specs: &[TaskSpec], is_in_async_code: bool) -> Option<Message> 
     let text =
         "async tasks run on the built-in executor; Tokio's timers and sockets need a feature";
     is_in_async_code.then(|| Message::info(text).note(HELP))
+}
+
+/// The tasks of each running scheduler.
+static RUNNING: Mutex<Vec<Weak<Annotated>>> = Mutex::new(Vec::new());
+
+/// The names of the annotated tasks of a scheduler, registered until this is dropped.
+#[derive(Debug)]
+pub(super) struct Annotated {
+    names: BTreeSet<Arc<str>>,
+}
+
+impl Annotated {
+    /// Registers the tasks of a new scheduler. Returns a warning if other schedulers run some of them.
+    pub(super) fn enter(specs: &[TaskSpec]) -> (Arc<Self>, Option<Message>) {
+        let annotated = specs.iter().filter(|spec| spec.facts.function.is_some());
+        let names = annotated.map(|spec| Arc::clone(spec.name())).collect();
+        let entered = Arc::new(Self { names });
+        let mut running = RUNNING.lock();
+        let others: Vec<Arc<Self>> = running.iter().filter_map(Weak::upgrade).collect();
+        running.retain(|other| other.strong_count() > 0);
+        if !entered.names.is_empty() {
+            running.push(Arc::downgrade(&entered));
+        }
+        drop(running);
+        let is_shared = |name: &&Arc<str>| others.iter().any(|other| other.names.contains(*name));
+        let shared: Vec<&str> =
+            entered.names.iter().filter(is_shared).map(|name| &**name).collect();
+        let warning = (!shared.is_empty()).then(|| tasks_shared_with_other_schedulers(&shared));
+        (entered, warning)
+    }
 }

@@ -411,7 +411,7 @@ impl Error for AddError {
 }
 
 /// Writes an error and its causes for people.
-pub(crate) fn with_causes(error: &dyn Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn with_causes(error: &dyn Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{error}")?;
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -1,32 +1,33 @@
-//! Starts a prepared scheduler: bus, pools, start message, tasks.
+//! Starts a prepared scheduler, for a simulation with its parts replaced.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use scheduler_core::trigger::Zone;
-use scheduler_core::{ScheduledThreadPool, ShutdownPolicy};
+use scheduler_core::{ScheduledThreadPool, ShutdownPolicy, VirtualWorkers};
 
-use super::annotated::Annotated;
-use super::builder::{AfterStart, Builder};
-use super::context::Context;
-#[cfg(feature = "durable")]
-use super::durable::{Durable, NodeLaunch};
-use super::error::StartError;
-use super::pools::{PoolPlan, Pools};
-use super::prepared::Prepared;
-use super::report::{Banner, FiredBy, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine};
-use super::running::Running;
-use super::scheduler::Scheduler;
-use super::simulation::Simulation;
-use super::task_factory::TaskFactory;
-use super::task_table::Made;
-use super::tasks::Tasks;
-use super::watch::Watch;
 use crate::base::sync::Mutex;
 use crate::observe::{
-    Bus, BusBuilder, Event, EventKind, Failure, LookUp, PoolEvents, catch, watch_panics,
+    Bus, BusBuilder, Event, EventKind, Failure, Listener, LookUp, PoolEvents, catch, watch_panics,
 };
+use crate::run::inject::Call;
+use crate::start::builder::{AfterStart, Builder};
+use crate::start::context::Context;
+use crate::start::entry_points::Annotated;
+use crate::start::error::StartError;
+use crate::start::pools::{PoolPlan, Pools, Watch};
+use crate::start::prepare::Prepared;
+use crate::start::report::{
+    Banner, FiredBy, Message, Messages, PoolLine, ROWS_MAX, Reporter, TaskLine,
+};
+use crate::start::scheduler::{Running, Scheduler};
+use crate::start::task_table::Made;
+use crate::start::tasks::{TaskFactory, Tasks};
 use crate::task::{Gates, TaskEnv, TaskSpec};
+
+#[cfg(feature = "durable")]
+use super::durable::{Durable, NodeLaunch};
 
 /// The executor of async tasks without a Tokio runtime: the pools.
 const BUILT_IN_EXECUTOR: &str = "built-in executor (no Tokio)";
@@ -277,4 +278,42 @@ fn pools(
         envs.insert(plan.name.as_str().into(), Arc::new(env));
     }
     Ok((Pools::new(by_name), envs))
+}
+
+/// The worker, the number and the name of a simulated node.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]
+pub(crate) struct SimulatedNode {
+    /// Its worker, for which `run_until_idle` does not wait.
+    pub(crate) workers: VirtualWorkers,
+    /// The life of a process to which it belongs. Each draws other numbers.
+    pub(crate) life: usize,
+    /// The name of its process.
+    pub(crate) label: String,
+    /// All nodes of the simulation.
+    #[cfg(feature = "durable")]
+    pub(crate) nodes: Arc<crate::durable::SimulatedNodes>,
+}
+
+/// Runs a scheduler on one thread, by a clock of its own.
+pub(crate) trait Simulation: fmt::Debug + Send + Sync {
+    /// The workers of one more pool.
+    fn workers(&self) -> VirtualWorkers;
+
+    /// The worker, the number and the name of the node.
+    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no node"))]
+    fn node(&self) -> SimulatedNode;
+
+    /// The size of a pool without a size. It must not depend on the machine.
+    fn pool_size(&self) -> usize;
+
+    /// The function to call in place of a task.
+    fn wrap_call(&self, task: &Arc<str>, call: Call) -> Call;
+
+    /// A listener that is called in place.
+    fn listener(&self) -> Arc<dyn Listener>;
+
+    /// The listener to call in place of one of the program's.
+    #[cfg(feature = "testing")]
+    fn wrap_listener(&self, listener: Arc<dyn Listener>) -> Arc<dyn Listener>;
 }

@@ -6,9 +6,8 @@
 //!
 //! All tasks are checked before one starts. A program that called `spawn`, and a start that fails, install no signal
 //! handler. A stop starts no new runs and waits for those in progress; after the limit it asks them to stop and waits once
-//! more, for `running::GRACE`. The process ends here only after a second Ctrl-C (`signals`).
+//! more, for `scheduler::GRACE`. The process ends here only after a second Ctrl-C (`signals`).
 
-mod annotated;
 mod builder;
 mod builder_store;
 mod context;
@@ -16,38 +15,24 @@ mod context;
 mod durable;
 mod entry_points;
 mod error;
-mod fallbacks;
-#[cfg(feature = "durable")]
-mod in_store;
 mod launch;
-#[cfg(feature = "durable")]
-mod on_parked;
 mod pools;
 mod prepare;
-mod prepared;
 pub(crate) mod registrar;
-mod repeated_signal;
 pub(crate) mod report;
-mod running;
 mod scheduler;
-#[cfg(unix)]
-mod signal_state;
 mod signals;
-mod simulation;
 mod task_control;
-mod task_factory;
 mod task_table;
 mod tasks;
-mod watch;
-mod zone;
 
 pub use builder::Builder;
 pub use entry_points::{start, start_async};
 pub use error::{AddError, StartError, StopError};
-pub use pools::Pool;
-pub use prepared::DryRun;
-pub use scheduler::Scheduler;
 #[cfg(feature = "testing")]
-pub(crate) use simulation::{SimulatedNode, Simulation};
+pub(crate) use launch::{SimulatedNode, Simulation};
+pub use pools::Pool;
+pub use prepare::DryRun;
+pub use scheduler::Scheduler;
 pub use task_control::{Preview, Tagged, TaskControl};
 pub use tasks::Tasks;

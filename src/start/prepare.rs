@@ -1,5 +1,6 @@
-//! Combines annotations, code and settings, and checks everything before a start.
+//! Combines and checks everything before a start.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,20 +8,8 @@ use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 use scheduler_core::{Clock, SystemClock};
 
-use super::builder::Builder;
-#[cfg(feature = "durable")]
-use super::durable::Durable;
-use super::error::StartError;
-use super::fallbacks::fallbacks;
-use super::pools::{self, Pool, PoolPlan};
-use super::prepared::{DryRun, Prepared};
-use super::registrar::{Crons, ResolveContext, collect_definitions, resolve};
-use super::report::{Message, Messages, no_tasks, panics_abort};
-use super::task_table::ENDED_KEPT;
-use super::tasks::Tasks;
-use super::zone::default_zone;
 use crate::base::metadata::Location;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
 use crate::define::settings::names::Names;
 use crate::define::settings::{
@@ -29,6 +18,16 @@ use crate::define::settings::{
 };
 use crate::run::Shutdown;
 use crate::run::inject::{Call, Resolver, States};
+use crate::start::builder::Builder;
+use crate::start::context::{default_zone, fallbacks};
+#[cfg(feature = "durable")]
+use crate::start::durable::Durable;
+use crate::start::error::StartError;
+use crate::start::pools::{self, Pool, PoolPlan};
+use crate::start::registrar::{Crons, ResolveContext, collect_definitions, resolve};
+use crate::start::report::{Message, Messages, no_tasks, panics_abort};
+use crate::start::task_table::ENDED_KEPT;
+use crate::start::tasks::Tasks;
 use crate::task::TaskSpec;
 
 /// The time that a stop waits for running tasks by default.
@@ -423,4 +422,47 @@ fn limit(builder: &Builder, globals: &Globals) -> Duration {
         return Duration::ZERO;
     }
     globals.await_termination_period.or(builder.limit).unwrap_or(AWAIT_TERMINATION)
+}
+
+/// A checked scheduler. Nothing has started.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) specs: Vec<TaskSpec>,
+    /// The names that tasks may refer to, also those that are added later.
+    pub(crate) context: ResolveContext,
+    /// The default pool, and then the others.
+    pub(crate) pools: Vec<PoolPlan>,
+    /// The warning that the zone was guessed, if no task goes by it yet.
+    pub(super) zone_warning: Option<Message>,
+    /// The time that a stop waits for running tasks.
+    pub(crate) limit: Duration,
+    /// The number of ended tasks that are kept in the list.
+    pub(crate) keep_ended: usize,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) tasks: Tasks,
+    #[cfg(feature = "durable")]
+    pub(super) durable: Option<Durable>,
+    pub(crate) settings: Settings,
+    /// Printed before the start message.
+    pub(crate) remarks: Vec<Message>,
+    /// Printed after it.
+    pub(crate) warnings: Vec<Message>,
+    /// Only of a dry run.
+    pub(crate) report: Option<DryRun>,
+}
+
+/// A start that runs nothing: every effective value with its source, then all remarks and warnings.
+///
+/// [`Builder::dry_run`](crate::Builder::dry_run) makes it. `Display` writes it for people; the text may change in any release.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "a dry run is for printing"]
+pub struct DryRun {
+    pub(super) text: String,
+}
+
+impl fmt::Display for DryRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }

@@ -4,30 +4,29 @@
 //! `process::exit`. A signal that comes while no scheduler waits for it does what it did before the first scheduler. The
 //! handler is never removed, because other handlers of the process, such as Tokio's, are chained to it by then.
 
-#[cfg(unix)]
-use std::io;
 use std::process;
 use std::sync::LazyLock;
+use std::time::Duration;
+
+use scheduler_core::{Clock, SystemClock, Tick};
+
+use crate::base::set_once::SetOnce;
+use crate::base::sync::{Mutex, MutexGuard};
+use crate::start::error::StartError;
+
 #[cfg(unix)]
 use std::sync::mpsc;
 #[cfg(any(unix, test))]
 use std::thread;
+#[cfg(unix)]
+use std::{fs, io};
 
-use scheduler_core::{Clock, SystemClock};
 #[cfg(unix)]
 use signal_hook::consts::SIGINT;
 #[cfg(unix)]
 use signal_hook::consts::SIGTERM;
 #[cfg(unix)]
 use signal_hook::low_level::emulate_default_handler;
-
-use crate::base::sync::{Mutex, MutexGuard};
-
-use super::error::StartError;
-use super::repeated_signal::{FirstSignal, Request};
-#[cfg(unix)]
-use super::signal_state::SignalStates;
-use crate::base::set_once::SetOnce;
 
 /// The exit code that shells give a process that Ctrl-C ended: 128 + SIGINT.
 const EXIT_INTERRUPTED: i32 = 130;
@@ -140,6 +139,78 @@ fn on_signal(do_as_before: impl FnOnce()) {
     }
 }
 
+/// Signals this soon after the first count as the same one. One Ctrl-C can reach a process twice: `timeout` signals its
+/// child and then the group, and so do some shells and supervisors.
+const REPETITION: Duration = Duration::from_millis(250);
+
+/// The request of a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// Stop, and let running tasks finish.
+    Stop,
+    /// Nothing new.
+    Repeated,
+    /// End the process at once.
+    Quit,
+}
+
+/// The time of the first signal.
+#[derive(Debug, Default)]
+struct FirstSignal {
+    at: Option<Tick>,
+}
+
+impl FirstSignal {
+    pub(super) const fn new() -> Self {
+        Self { at: None }
+    }
+
+    /// Returns the request of a signal at `now`. `has_stopped` is true if it made a scheduler stop.
+    fn classify(&mut self, now: Tick, has_stopped: bool) -> Request {
+        if has_stopped {
+            self.at = Some(now);
+            return Request::Stop;
+        }
+        match self.at {
+            Some(first) if now.since(first) < REPETITION => Request::Repeated,
+            _ => Request::Quit,
+        }
+    }
+}
+
+/// The dispositions of all signals at one moment.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug)]
+struct SignalStates {
+    /// A bit for each signal that is caught or ignored; the lowest is for signal 1.
+    changed: u64,
+}
+
+#[cfg(unix)]
+impl SignalStates {
+    /// Reads `/proc/self/status`, which needs no `unsafe`. Without Linux all are taken as default: a program that no
+    /// signal ends would be worse than one whose own handler is cut short.
+    pub(super) fn read() -> Self {
+        let status = fs::read("/proc/self/status").unwrap_or_default();
+        // The program's name is in it, which need not be UTF-8.
+        Self::of(&String::from_utf8_lossy(&status))
+    }
+
+    fn of(status: &str) -> Self {
+        let mask = |line: &str| {
+            let digits = line.strip_prefix("SigCgt:").or_else(|| line.strip_prefix("SigIgn:"))?;
+            u64::from_str_radix(digits.trim(), 16).ok()
+        };
+        Self { changed: status.lines().filter_map(mask).fold(0, |all, mask| all | mask) }
+    }
+
+    /// Returns true if a signal, by its number, had its default effect.
+    fn is_default(self, signal: i32) -> bool {
+        let bit = u32::try_from(signal - 1).ok().and_then(|number| 1_u64.checked_shl(number));
+        bit.is_none_or(|bit| self.changed & bit == 0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
@@ -162,5 +233,54 @@ mod tests {
             let refused = held.iter().filter_map(|held| held.as_ref().err());
             assert!(refused.into_iter().all(StartError::is_already_running));
         }
+    }
+
+    fn at(milliseconds: u64) -> Tick {
+        Tick::from_nanos(milliseconds * 1_000_000)
+    }
+
+    #[test]
+    fn two_signals_in_one_instant_are_one_request() {
+        let mut first = FirstSignal::new();
+        assert_eq!(first.classify(at(1_000), true), Request::Stop);
+        for repeated in [1_000, 1_001, 1_249] {
+            assert_eq!(first.classify(at(repeated), false), Request::Repeated, "{repeated} ms");
+        }
+    }
+
+    #[test]
+    fn a_later_signal_is_a_second_request_after_any_number_of_repetitions() {
+        let mut first = FirstSignal::new();
+        assert_eq!(first.classify(at(1_000), true), Request::Stop);
+        assert_eq!(first.classify(at(1_200), false), Request::Repeated);
+        assert_eq!(first.classify(at(1_250), false), Request::Quit);
+    }
+
+    #[test]
+    fn a_signal_that_stops_no_scheduler_ends_the_process() {
+        assert_eq!(FirstSignal::new().classify(at(0), false), Request::Quit);
+    }
+
+    #[test]
+    fn each_scheduler_is_stopped_even_soon_after_the_one_before() {
+        let mut first = FirstSignal::new();
+        assert_eq!(first.classify(at(1_000), true), Request::Stop);
+        assert_eq!(first.classify(at(1_100), true), Request::Stop);
+        assert_eq!(first.classify(at(1_300), false), Request::Repeated);
+        assert_eq!(first.classify(at(1_350), false), Request::Quit);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_of_linux_is_parsed_and_unknown_signals_are_default() {
+        let text = "Name:\tSigCgt: ffff\nSigPnd:\tffff\nSigIgn:\t0000000000000002\nSigCgt:\t0000000180004000\n";
+        let both = SignalStates::of(text);
+        assert!(!both.is_default(SIGINT), "ignored");
+        assert!(!both.is_default(SIGTERM), "caught");
+        assert!(both.is_default(1) && both.is_default(3) && both.is_default(64));
+        for text in ["", "SigCgt:", "SigCgt:\tx\nSigIgn:\t-1"] {
+            assert!(SignalStates::of(text).is_default(SIGTERM), "{text:?}");
+        }
+        assert!(both.is_default(0) && both.is_default(i32::MAX) && both.is_default(i32::MIN + 1));
     }
 }

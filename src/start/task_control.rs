@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
 
 #[cfg(feature = "durable")]
-use super::in_store::InStore;
+use super::durable::InStore;
 use super::task_table::TaskTable;
 use crate::define::schedule::Schedule;
 use crate::observe::{RuleKind, TaskSnapshot};

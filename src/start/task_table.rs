@@ -10,10 +10,10 @@ use scheduler_core::{Clock, Timer};
 use super::error::{AddError, NO_RUNTIME, StartError};
 use super::registrar::name_faults;
 use super::report::StillRunning;
-use super::task_factory::TaskFactory;
+use super::tasks::TaskFactory;
 use crate::base::metadata::Location;
 use crate::base::sync::{Mutex, MutexGuard};
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
 use crate::define::settings::names::{Names, NotFound};
 use crate::observe::{SharedTotals, TaskFacts, TaskSnapshot, ThreadUse, Totals};
@@ -222,7 +222,7 @@ impl TaskTable {
                 Err(ControlError::refused(name, "`-` is no rule; cancel the task instead"))
             }
             Ok(spec) => Ok(spec.rule),
-            Err(faults) => Err(ControlError::refused_at(name, faults.join("; "), location)),
+            Err(faults) => Err(ControlError::refused_at(name, &faults.join("; "), location)),
         }
     }
 
@@ -277,7 +277,7 @@ impl TaskTable {
         if task.is_durable()
             && let Some(pause) = self.jobs.get().and_then(|jobs| jobs.known_pause(task.name()))
         {
-            super::in_store::show_pause(&mut snapshot, &pause);
+            super::durable::show_pause(&mut snapshot, &pause);
         }
         snapshot
     }

@@ -1,22 +1,30 @@
-//! The tasks of a running scheduler: reading, controlling, adding and removing them.
+//! The tasks of a running scheduler, and how they are made.
 
-use std::fmt;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use scheduler_core::trigger::Zone;
+use scheduler_core::{Clock, ScheduledThreadPool};
 
-use super::error::AddError;
-use super::task_control::{Tagged, TaskControl};
-use super::task_table::TaskTable;
 use crate::base::metadata::Location;
-use crate::define::definition::Definition;
+use crate::base::sync::Mutex;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
-use crate::observe::{PoolSnapshot, TaskSnapshot};
+use crate::define::settings::{ResolvedAttributes, Settings, SettingsError};
+use crate::observe::{Bus, Event, EventKind, PoolSnapshot, TaskSnapshot};
 use crate::run::inject::{Call, TaskReturn};
 use crate::run::{Pause, Run};
-use crate::task::{Control, ControlError, Until};
+use crate::start::context::Context;
+use crate::start::error::AddError;
+use crate::start::launch::Simulation;
+use crate::start::registrar::{ResolveContext, resolve};
+use crate::start::report::{Message, Messages};
+use crate::start::task_control::{Tagged, TaskControl};
+use crate::start::task_table::TaskTable;
+use crate::task::{Control, ControlError, TaskEnv, TaskSpec, Until};
 
 /// The tasks of a running scheduler.
 ///
@@ -254,6 +262,91 @@ impl fmt::Debug for Tasks {
     }
 }
 
+/// Resolves definitions, and makes tasks of them.
+pub(super) struct TaskFactory {
+    pub(super) settings: Settings,
+    pub(super) context: ResolveContext,
+    /// The warning that the zone was guessed, for the first task that goes by it.
+    pub(super) zone_warning: Mutex<Option<Message>>,
+    pub(super) messages: Messages,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) bus: Arc<Bus>,
+    /// The surroundings of the tasks of each pool, by its name.
+    pub(super) envs: BTreeMap<Arc<str>, Arc<TaskEnv>>,
+    pub(super) runtime: Context,
+    pub(super) simulation: Option<Arc<dyn Simulation>>,
+}
+
+impl TaskFactory {
+    pub(super) fn resolve(
+        &self,
+        definition: &Definition,
+        attributes: Result<ResolvedAttributes, Vec<SettingsError>>,
+    ) -> Result<TaskSpec, Vec<String>> {
+        let resolved =
+            attributes.and_then(|attributes| resolve(definition, &attributes, &self.context));
+        let spec = resolved
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<String>>())?;
+        if spec.is_zone_default {
+            self.warn_of_zone();
+        }
+        Ok(spec)
+    }
+
+    /// Warns, once, that the zone was guessed.
+    fn warn_of_zone(&self) {
+        let warning = self.zone_warning.lock().take();
+        if let Some(warning) = warning {
+            self.messages.print(warning);
+        }
+    }
+
+    /// The pool of a task. `None` if the scheduler has stopped.
+    pub(super) fn pool(&self, spec: &TaskSpec) -> Option<Arc<ScheduledThreadPool>> {
+        self.envs.get(&*spec.facts.pool)?.pool.upgrade()
+    }
+
+    /// Makes a task in its pool.
+    pub(super) fn make(
+        &self,
+        mut spec: TaskSpec,
+        pool: &Arc<ScheduledThreadPool>,
+    ) -> io::Result<Control> {
+        if spec.facts.is_async && !spec.is_disabled() {
+            self.runtime.ensure()?;
+        }
+        if let Some(simulation) = &self.simulation {
+            spec.call = simulation.wrap_call(&spec.facts.name, spec.call);
+        }
+        let env = Arc::clone(&self.envs[&*spec.facts.pool]);
+        Ok(Control::make(spec, env, pool))
+    }
+
+    /// The pools at this moment, the default one first.
+    fn pool_snapshots(&self) -> Vec<PoolSnapshot> {
+        let snapshot = |name: &Arc<str>| {
+            let stats = self.envs.get(name)?.pool.upgrade()?.stats();
+            Some(PoolSnapshot {
+                name: Arc::clone(name),
+                core_size: stats.core_size,
+                threads: stats.pool_size,
+                active: stats.active,
+                queued: stats.queued,
+                completed: stats.completed,
+            })
+        };
+        self.context.pools.iter().filter_map(snapshot).collect()
+    }
+
+    /// Emits the event of a task that was registered.
+    pub(super) fn emit_added(&self, task: &Control) {
+        let is_disabled = task.is_disabled();
+        let next = if is_disabled { None } else { task.first_start() };
+        let kind = EventKind::TaskAdded { is_disabled, next };
+        self.bus.emit(Event::of(self.clock.wall(), &task.facts(), kind));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::{Mutex, mpsc};
@@ -304,6 +397,20 @@ mod tests {
         let running = tasks.table.running(scheduler.wall());
         finish.send(()).unwrap();
         assert_eq!(running.len(), 1);
+        scheduler.shutdown().unwrap();
+    }
+
+    #[test]
+    fn the_place_of_a_refused_schedule_is_left_out_whatever_the_name() {
+        let scheduler = scheduler();
+        let tasks = scheduler.tasks();
+        for name in ["report", "re\u{301}port", "re'port"] {
+            let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+            let task = tasks.add(name, hourly, |_| {}).unwrap();
+            let error = task.reschedule(Schedule::fixed_rate("1x")).unwrap_err();
+            assert!(error.to_string().contains(file!()), "{error}");
+            assert!(!error.without_place().contains(file!()), "{}", error.without_place());
+        }
         scheduler.shutdown().unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! One call of a task's function, for every kind of task.
+//! One call of a task's function, begun by its timer.
 //!
 //! A plain function is called on the worker that fired. A future is polled there once. If it is pending it continues as a
 //! task of the engine, which is due at once, so the first poll needs no waker.
@@ -12,17 +12,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use scheduler_core::{Fired, Task, Timer};
+use scheduler_core::{Fire, Fired, Now, Task, Timer};
 
-use super::effects::Effect;
-use super::gate::{GateContext, Permits, Verdict};
-use super::inner::Phase;
-use super::jobs::{end_of_job, interrupt, next_attempt_of_job, record_error_kind};
-use super::locked_task::LockedTask;
-use super::scheduled_task::ScheduledTask;
-use crate::observe::{Failure, Outcome, Span, catch};
+use crate::observe::{Failure, Outcome, Span, TaskState, catch};
 use crate::run::inject::Call;
 use crate::run::{BoxFuture, Run, StopCause, TaskResult};
+use crate::task::attempt;
+use crate::task::gate::{GateContext, Permits, Verdict};
+use crate::task::jobs::{end_of_job, interrupt, next_attempt_of_job, record_error_kind};
+use crate::task::locked_task::Effect;
+use crate::task::locked_task::LockedTask;
+use crate::task::scheduled_task::Phase;
+use crate::task::scheduled_task::ScheduledTask;
 
 type Body = dyn Fn(&Run) -> TaskResult + Send + Sync;
 
@@ -308,4 +309,35 @@ impl Drop for AttemptFuture {
     }
 }
 
-crate::base::opaque::opaque! { AttemptFuture }
+crate::base::opaque! { AttemptFuture }
+
+impl Fire for ScheduledTask {
+    fn fire(task: &Arc<Timer<Self>>, firing: &scheduler_core::Run) -> Fired {
+        let mut locked = LockedTask::lock(task, firing.started());
+        locked.state.armed = None;
+        let (locked, begun) = locked.next_attempt(firing);
+        locked.commit();
+        match begun {
+            Some(begun) => attempt::execute(task, begun, firing),
+            None => Fired::NothingToFinish,
+        }
+    }
+
+    fn finish(task: &Arc<Timer<Self>>, firing: &scheduler_core::Run, now: Now) {
+        LockedTask::lock(task, now).end_attempt_of_firing(firing.number()).commit();
+    }
+
+    fn clock_set_back(task: &Arc<Timer<Self>>, now: Now) {
+        let mut locked = LockedTask::lock(task, now);
+        locked.state.armed = None;
+        locked.state.planner.look(now);
+        locked.commit();
+    }
+
+    fn dropped(task: &Arc<Timer<Self>>) {
+        let mut locked = LockedTask::lock(task, task.now());
+        locked.state.armed = None;
+        locked.end(TaskState::Cancelled);
+        locked.commit();
+    }
+}

@@ -7,9 +7,9 @@ use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_core::{Clock, ScheduledThreadPool};
 
 use super::control::Control;
+use super::policy::TaskSpec;
 use super::rule::Rule;
 use super::scheduled_task::TaskEnv;
-use super::spec::TaskSpec;
 use crate::observe::{BusBuilder, Listener, TaskFacts};
 use crate::run::Run;
 use crate::run::inject::Call;

@@ -7,16 +7,16 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use scheduler_core::{RunState, ScheduledThreadPool, Timer};
 
-use super::effects::Effect;
 use super::error::{ControlError, ControlErrorKind as Kind};
-use super::inner::Phase;
+use super::locked_task::Effect;
 use super::locked_task::LockedTask;
-use super::manual::ManualRun;
 use super::planner::Refusal;
 use super::policy::Policy;
+use super::policy::TaskSpec;
 use super::rule::Rule;
+use super::scheduled_task::Phase;
 use super::scheduled_task::{ScheduledTask, TaskEnv};
-use super::spec::TaskSpec;
+use super::wait::ManualRun;
 use crate::observe::{
     Event, EventKind, LATE, Longest, SharedTotals, StopReason, TaskFacts, TaskState,
 };

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::rule::ExactDuration;
 use crate::base::metadata::Location;
+use crate::define::settings::word;
 use crate::observe::{TaskState, duration};
 
 /// Why a task could not be found, run, paused, resumed, rescheduled, enabled or cancelled, or a wait failed.
@@ -24,10 +25,12 @@ use crate::observe::{TaskState, duration};
 /// scheduler.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct ControlError {
     task: Arc<str>,
     kind: ControlErrorKind,
+    /// The place of a refused schedule in the code; the reason names it.
+    at: Option<Location>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +40,6 @@ pub(crate) enum ControlErrorKind {
     },
     Refused {
         why: String,
-        /// The place of a schedule in the code, as `why` has it.
-        place: String,
     },
     Ended(TaskState),
     Disabled,
@@ -63,26 +64,22 @@ pub(crate) enum ControlErrorKind {
 
 impl ControlError {
     pub(crate) fn new(task: &Arc<str>, kind: ControlErrorKind) -> Self {
-        Self { task: Arc::clone(task), kind }
+        Self { task: Arc::clone(task), kind, at: None }
     }
 
     /// No task, or no single one, has this name.
     pub(crate) fn not_found(name: &str, why: &str) -> Self {
-        Self { task: name.into(), kind: ControlErrorKind::NotFound { why: why.to_owned() } }
+        Self::new(&name.into(), ControlErrorKind::NotFound { why: why.to_owned() })
     }
 
     /// The task refuses the command.
     pub(crate) fn refused(name: &str, why: &str) -> Self {
-        Self {
-            task: name.into(),
-            kind: ControlErrorKind::Refused { why: why.to_owned(), place: String::new() },
-        }
+        Self::new(&name.into(), ControlErrorKind::Refused { why: why.to_owned() })
     }
 
     /// The task refuses a schedule that was given there.
-    pub(crate) fn refused_at(name: &str, why: String, location: Location) -> Self {
-        let place = format!("{location}: `{name}`: ");
-        Self { task: name.into(), kind: ControlErrorKind::Refused { why, place } }
+    pub(crate) fn refused_at(name: &str, why: &str, location: Location) -> Self {
+        Self { at: Some(location), ..Self::refused(name, why) }
     }
 
     pub(super) fn faulty(task: &Arc<str>, faults: &str) -> Self {
@@ -108,7 +105,7 @@ impl ControlError {
     }
 
     pub(super) fn too_late(task: &Arc<str>, limit: Duration, what: String) -> Self {
-        Self { task: Arc::clone(task), kind: ControlErrorKind::TooLate { limit, what } }
+        Self::new(task, ControlErrorKind::TooLate { limit, what })
     }
 
     /// The name that was given.
@@ -130,11 +127,13 @@ impl ControlError {
     /// scheduler.shutdown()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(hidden)]
     #[must_use]
     pub fn without_place(&self) -> String {
-        match &self.kind {
-            ControlErrorKind::Refused { place, .. } if !place.is_empty() => {
-                self.to_string().replace(place, "")
+        match (&self.kind, self.at) {
+            (ControlErrorKind::Refused { why }, Some(location)) => {
+                let place = format!("{location}: {}: ", word(&self.task));
+                Self::refused(&self.task, &why.replace(&place, "")).to_string()
             }
             _ => self.to_string(),
         }
@@ -214,12 +213,20 @@ impl ControlError {
     }
 }
 
+impl PartialEq for ControlError {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.task, &self.kind) == (&other.task, &other.kind)
+    }
+}
+
+impl Eq for ControlError {}
+
 impl fmt::Display for ControlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let task = &self.task;
         match &self.kind {
             ControlErrorKind::NotFound { why } => f.write_str(why),
-            ControlErrorKind::Refused { why, .. } => write!(f, "task `{task}`: {why}"),
+            ControlErrorKind::Refused { why } => write!(f, "task `{task}`: {why}"),
             #[cfg(feature = "durable")]
             ControlErrorKind::Unavailable { why } => {
                 write!(f, "task `{task}` is durable, and its store did not answer: {why}")

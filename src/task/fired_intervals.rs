@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use scheduler_core::{Now, Tick, WallTime};
 
-use super::lazy_box::Empty;
+use super::scheduled_task::Empty;
 
 /// The number of intervals that are kept. Of more, the two nearest to each other are joined.
 const INTERVALS_MAX: usize = 16;

@@ -1,20 +1,24 @@
-//! The runs of claimed jobs, which a node starts.
+//! The runs of claimed jobs, and their numbers.
 //!
 //! Without the feature `durable` the stored job has no value: an empty `match` ends such a path.
 
-#[cfg(not(feature = "durable"))]
-use std::convert::Infallible as End;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+use crate::observe::Outcome;
+use crate::run::{ClaimedJob, JobErrorKind, Run};
+use crate::task::locked_task::LockedTask;
+use crate::task::scheduled_task::LazyBox;
+
+#[cfg(not(feature = "durable"))]
+use std::convert::Infallible as End;
 
 #[cfg(feature = "durable")]
 use scheduler_store::End;
 
 #[cfg(feature = "durable")]
-use super::effects::Effect;
-use super::locked_task::LockedTask;
-use crate::observe::Outcome;
-use crate::run::{ClaimedJob, JobErrorKind, Run};
+use super::locked_task::Effect;
 
 impl LockedTask<'_> {
     /// Admits the job that waits longest: [`Planner::fire`](super::planner::Planner::fire) starts it. Jobs that were
@@ -207,5 +211,29 @@ mod claims {
                 self.ask_to_stop(index, cause);
             }
         }
+    }
+}
+
+/// The number of jobs between two attempts whose numbers are kept. A job may never come back to this process.
+const NUMBERS_KEPT: usize = 1_000;
+
+/// The numbers of runs of jobs that are tried again, by job: the next attempt has the same number if it takes place here.
+#[derive(Debug, Default)]
+pub(super) struct JobNumbers(LazyBox<BTreeMap<u128, u64>>);
+
+impl JobNumbers {
+    /// Keeps the number of a run for the next attempt of its job.
+    pub(super) fn keep(&mut self, run: &Run) {
+        let Some(job) = run.claimed() else { return };
+        self.0.insert(job.number(), run.number());
+        if self.0.len() > NUMBERS_KEPT {
+            // The oldest, since identities begin with a time.
+            self.0.pop_first();
+        }
+    }
+
+    /// The number that was kept for a job.
+    pub(super) fn take(&mut self, job: &ClaimedJob) -> Option<u64> {
+        if self.0.is_empty() { None } else { self.0.remove(&job.number()) }
     }
 }

@@ -15,9 +15,9 @@
 //!
 //! | layer | files | knows | never |
 //! |---|---|---|---|
-//! | plain data | `rule`, `policy`, `spec`, `jitter`, `fire_times`, `fired_intervals`, `trigger_query`, `pause`, `planner`, `request`, `lazy_box`, `upcoming` | fire times, policies | a clock, a lock, user code |
-//! | task | `gate`, `inner`, `scheduled_task`, `effects`, `locked_task`, `runs`, `attempt`, `fire`, `jobs`, `job_numbers` | the lock, the timer, runs, events | decides about fire times |
-//! | commands | `control`, `manual`, `wait`, `snapshot`, `error`, `bench` | the commands and questions that a task answers | starts a run by itself |
+//! | plain data | `rule`, `policy`, `fire_times`, `fired_intervals`, `planner`, `upcoming` | fire times, policies | a clock, a lock, user code |
+//! | task | `gate`, `scheduled_task`, `locked_task`, `runs`, `attempt`, `jobs` | the lock, the timer, runs, events | decides about fire times |
+//! | commands | `control`, `wait`, `snapshot`, `error`, `bench` | the commands and questions that a task answers | starts a run by itself |
 //!
 //! No user code runs while a task is locked: no trigger, body, gate, listener or destructor. Nothing slow runs between the
 //! start of a run and its body. Each skipped fire time has an event and a count.
@@ -28,31 +28,20 @@ mod attempt;
 #[cfg(feature = "__bench")]
 mod bench;
 mod control;
-mod effects;
 mod error;
-mod fire;
 mod fire_times;
 mod fired_intervals;
 mod gate;
-mod inner;
-mod jitter;
-mod job_numbers;
 mod jobs;
-mod lazy_box;
 mod locked_task;
-mod manual;
-mod pause;
 mod planner;
 mod policy;
-mod request;
 mod rule;
 mod runs;
 mod scheduled_task;
 mod snapshot;
-mod spec;
 #[cfg(test)]
 mod tests;
-mod trigger_query;
 #[cfg(feature = "testing")]
 mod upcoming;
 mod wait;
@@ -64,11 +53,9 @@ pub use error::ControlError;
 pub(crate) use error::ControlErrorKind;
 pub(crate) use gate::Gates;
 pub use gate::{Admission, AsyncGate, Gate, GateContext, GateError, GateFuture, Permit};
-pub use manual::ManualRun;
-pub(crate) use policy::{Policy, Retry};
+pub(crate) use policy::{DurableOptions, Policy, Retry, TaskSpec};
 pub(crate) use rule::Rule;
 pub(crate) use scheduled_task::{OnEnd, ScheduledTask, TaskEnv};
-pub(crate) use spec::{DurableOptions, TaskSpec};
 #[cfg(feature = "testing")]
 pub(crate) use upcoming::upcoming;
-pub use wait::Until;
+pub use wait::{ManualRun, Until};

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use scheduler_core::{Due, Tick};
 
-use super::effects::Effect;
 use super::error::ControlError;
 use super::gate::GATE_LIMIT;
-use super::inner::{ActiveRun, Phase};
 use super::jobs::{end_of_job, interrupt, next_attempt_of_job, outcome_of_success};
+use super::locked_task::Effect;
 use super::locked_task::LockedTask;
 use super::planner::Start;
-use super::request::RunRequest;
+use super::scheduled_task::{ActiveRun, Phase};
+use super::wait::RunRequest;
 use crate::observe::{EventKind, Failure, LATE, Outcome, SkipReason, StopReason, TaskState};
 use crate::run::inject::Call;
 use crate::run::{Attempt, Cause, Execution, Run, StopCause};

@@ -1,15 +1,15 @@
-//! A task at one moment, as others see it.
+//! A task at one moment, as others see it; its pause.
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use scheduler_core::{Due, Now, Tick, WallTime};
 
-use super::control::Control;
-use super::inner::{Phase, TaskInner};
-use super::pause::ActivePause;
-use super::rule::{Rule, text_of};
 use crate::observe::{Held, TaskFacts, TaskSnapshot, TaskState, ThreadUse, Totals};
+use crate::run::Pause;
+use crate::task::control::Control;
+use crate::task::rule::{Rule, text_of};
+use crate::task::scheduled_task::{Phase, TaskInner};
 
 impl Control {
     /// Returns the task at this moment. A custom trigger is asked to describe itself.
@@ -28,7 +28,7 @@ impl Control {
     }
 
     /// Returns the task at this moment, with its rule as it was described when the task was given it.
-    pub(crate) fn snapshot_without_asking(&self) -> TaskSnapshot {
+    fn snapshot_without_asking(&self) -> TaskSnapshot {
         let now = self.task.now();
         let state = self.task.lock();
         let pause = state.planner.paused().filter(|_| state.end.is_none());
@@ -174,5 +174,41 @@ fn shown(state: &TaskInner) -> TaskState {
         Some(end) => end,
         None if state.planner.paused().is_some() => TaskState::Paused,
         None => TaskState::Waiting,
+    }
+}
+
+/// The pause of a task that is paused.
+#[derive(Clone, Debug)]
+pub(super) struct ActivePause {
+    pub(super) pause: Pause,
+    pub(super) since: DateTime<Utc>,
+    /// When its end was set.
+    pub(super) set_at: Now,
+}
+
+impl ActivePause {
+    pub(super) fn until(&self) -> Option<DateTime<Utc>> {
+        self.pause.until
+    }
+
+    pub(super) fn end(&self) -> Due {
+        self.until().map_or(Due::NEVER, |until| Due::Wall(until.into()))
+    }
+
+    /// Returns the reading of both clocks at the end of the pause; `None` while it goes on, as it did at the last look.
+    ///
+    /// The wall clock may have been set meanwhile, or the machine suspended: then this is the later of the two instants
+    /// that the monotonic clock allows. Fire times in a pause are never replayed.
+    pub(super) fn over_at(&self, last: Now, now: Now) -> Option<Now> {
+        let until = self.until().filter(|_| self.end().is_reached(now))?;
+        // One that is over when it begins is a pause nevertheless.
+        let wall = WallTime::from(until).max(self.set_at.wall);
+        let from_set = self.set_at.tick + wall.since(self.set_at.wall);
+        let since = u64::try_from(now.wall.since(wall).as_nanos()).unwrap_or(u64::MAX);
+        let until_now = Tick::from_nanos(now.tick.as_nanos().saturating_sub(since));
+        Some(Now {
+            tick: from_set.max(until_now).max(last.tick).min(now.tick),
+            wall: wall.min(now.wall),
+        })
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use scheduler_core::{Due, Now, Tick, Trigger, TriggerContext, WallTime};
 
+use super::fire_times::SeededJitter;
 use super::fire_times::{FireTime, FireTimes, Limit};
 use super::fired_intervals::FiredIntervals;
-use super::jitter::SeededJitter;
 use super::policy::Policy;
 use super::rule::Rule;
 

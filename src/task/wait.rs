@@ -1,18 +1,20 @@
-//! Waiting until a task has had its runs, or has ended.
+//! Waits for the runs of a task; requests for manual runs.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use scheduler_core::Clock;
+use scheduler_core::{Clock, Tick};
 
-use super::control::Control;
-use super::error::{ControlError, ControlErrorKind};
-use super::inner::TaskInner;
-use crate::base::set_once::block_on;
-use crate::observe::{Counters, TaskState};
+use crate::base::set_once::{SetOnce, block_on};
+use crate::observe::{Counters, RunRecord, TaskState};
+use crate::run::ClaimedJob;
+use crate::task::control::Control;
+use crate::task::error::{ControlError, ControlErrorKind};
+use crate::task::scheduled_task::TaskInner;
 
 /// A number of runs to wait for: for [`TaskControl::wait_for`](crate::TaskControl::wait_for).
 ///
@@ -171,5 +173,92 @@ impl Control {
             limit,
             format!("{until} were waited for; there were {runs}, {failed} of them failed"),
         )
+    }
+}
+
+/// The record of a manual run; an error if it did not start.
+pub(super) type ManualResult = Result<RunRecord, ControlError>;
+
+/// A run that was asked for by [`TaskControl::run_now`](crate::TaskControl::run_now), and may be waited for: a future, or
+/// [`wait`](Self::wait). Dropping it changes nothing.
+///
+/// ```rust
+/// use scheduler::{Schedule, Scheduler};
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder()
+///     .task("import", Schedule::cron("@daily"), |run| run.note("17 rows"))
+///     .spawn()?;
+/// let run = scheduler.tasks().get("import")?.run_now()?;
+/// let record = run.wait(Duration::from_secs(10))?;
+/// assert!(record.outcome.is_success());
+/// assert_eq!(&*record.notes[0], "17 rows");
+/// scheduler.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ManualRun {
+    task: Arc<str>,
+    clock: Arc<dyn Clock>,
+    ended: SetOnce<ManualResult>,
+}
+
+impl ManualRun {
+    /// Returns the handle, and what answers it.
+    pub(super) fn new(task: Arc<str>, clock: Arc<dyn Clock>) -> (Self, SetOnce<ManualResult>) {
+        let ended = SetOnce::new();
+        (Self { task, clock, ended: ended.clone() }, ended)
+    }
+
+    /// Blocks until the run is over, at most for `limit` on the scheduler's clock.
+    ///
+    /// # Errors
+    ///
+    /// The time is over; or the run has not started: the task or the scheduler has ended, or a gate has refused it.
+    pub fn wait(self, limit: Duration) -> Result<RunRecord, ControlError> {
+        let (task, clock) = (Arc::clone(&self.task), Arc::clone(&self.clock));
+        let late = || {
+            Err(ControlError::too_late(&task, limit, "its manual run was waited for".to_owned()))
+        };
+        block_on(self, &*clock, limit).unwrap_or_else(late)
+    }
+}
+
+impl Future for ManualRun {
+    type Output = Result<RunRecord, ControlError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.ended).poll(context)
+    }
+}
+
+crate::base::opaque! { ManualRun { task } }
+
+/// A run that was asked for.
+#[derive(Clone, Debug)]
+pub(super) enum RunRequest {
+    Manual {
+        asked_at: Tick,
+        answer: SetOnce<ManualResult>,
+    },
+    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "no job is claimed"))]
+    Job {
+        asked_at: Tick,
+        job: Arc<ClaimedJob>,
+    },
+}
+
+impl RunRequest {
+    pub(super) fn asked_at(&self) -> Tick {
+        match self {
+            Self::Manual { asked_at, .. } | Self::Job { asked_at, .. } => *asked_at,
+        }
+    }
+
+    /// Returns the job that is to run, if it asks for one.
+    pub(super) fn job(&self) -> Option<&Arc<ClaimedJob>> {
+        match self {
+            Self::Manual { .. } => None,
+            Self::Job { job, .. } => Some(job),
+        }
     }
 }

@@ -9,11 +9,11 @@ use chrono::{DateTime, Utc};
 use scheduler_core::{Clock, Tick};
 use scheduler_store::Model;
 
-use super::moment::{IntoMoment, Moment, moment};
-use super::sim::Sim;
-use super::started::Setup;
-use super::world::World;
 use crate::durable::{Client, Jobs, Schedules, StoreCell};
+use crate::testing::moment::{IntoMoment, Moment, moment};
+use crate::testing::setup::Setup;
+use crate::testing::sim::Sim;
+use crate::testing::world::World;
 
 /// Several simulated processes of one program, which share a store and a clock: see [`Sim::cluster`].
 ///

@@ -3,43 +3,29 @@
 // about schedules, reads no clock and starts no thread. It may panic, because tests call it. The folder `start` calls it
 // through its trait `Simulation`, because it knows no folder after it.
 
-mod calls;
 #[cfg(feature = "durable")]
 mod cluster;
-mod controls;
-#[cfg(feature = "durable")]
-mod durable;
-mod event_text;
 mod fire_times;
 #[cfg(feature = "durable")]
 mod jobs;
-mod lengths;
-mod lives;
 mod moment;
-mod outcomes;
-mod panics;
-mod plan;
 mod record;
 #[cfg(feature = "tokio")]
 mod runtime;
 mod sample_events;
-mod script;
 mod setup;
 mod sim;
-mod started;
 mod world;
 
 pub use crate::assert_outcomes;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
 pub use cluster::Cluster;
-pub use fire_times::{FireTimes, ScheduleOf, schedule, schedule_of};
-pub use lengths::{days, hours, millis, minutes, secs};
-pub use moment::{IntoMoment, Moment, moment};
-pub use outcomes::Expected;
+pub use fire_times::{FireTimes, ScheduleOf, check_wiring, plan, schedule, schedule_of};
+pub use moment::{IntoMoment, Moment, days, hours, millis, minutes, moment, secs};
+pub use record::Expected;
 #[doc(hidden)]
-pub use outcomes::check_outcomes;
-pub use plan::{check_wiring, plan};
+pub use record::check_outcomes;
 pub use sample_events::sample_events;
 pub use sim::Sim;
 

@@ -1,12 +1,13 @@
-//! Instants as a test writes and reads them: `2026-03-27T09:00[Europe/Berlin]`.
+//! Instants and lengths as a test writes and reads them.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Utc};
 use scheduler_core::trigger::Zone;
 
-use super::or_panic;
+use crate::testing::or_panic;
 
 /// Examples of the text of an instant.
 const HELP: &str = "write a local time with its zone, `2026-03-27T09:00[Europe/Berlin]`, or an \
@@ -234,6 +235,49 @@ fn resolve(text: &str, local: NaiveDateTime, zone: Zone) -> Result<Moment, Strin
             moment(before)
         )),
     }
+}
+
+/// So many milliseconds.
+///
+/// ```
+/// use scheduler::testing::*;
+///
+/// assert_eq!(millis(1_500) + minutes(2), secs(121) + millis(500));
+/// assert_eq!(days(1), hours(24));
+/// ```
+#[must_use]
+pub const fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// So many seconds.
+///
+/// ```
+/// use scheduler::testing::secs;
+///
+/// assert_eq!([0, 8, 16].map(secs)[1].as_secs(), 8);
+/// ```
+#[must_use]
+pub const fn secs(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+/// So many minutes.
+#[must_use]
+pub const fn minutes(count: u64) -> Duration {
+    Duration::from_secs(count.saturating_mul(60))
+}
+
+/// So many hours.
+#[must_use]
+pub const fn hours(count: u64) -> Duration {
+    Duration::from_secs(count.saturating_mul(3_600))
+}
+
+/// So many days of 24 hours.
+#[must_use]
+pub const fn days(count: u64) -> Duration {
+    Duration::from_secs(count.saturating_mul(86_400))
 }
 
 #[cfg(test)]

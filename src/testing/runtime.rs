@@ -199,4 +199,4 @@ impl Wake for Ears {
     }
 }
 
-crate::base::opaque::opaque! { Driver }
+crate::base::opaque! { Driver }

@@ -1,21 +1,24 @@
 //! A simulated scheduler, whose time the test moves.
 
 use std::cell::{OnceCell, RefCell};
-use std::sync::Arc;
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::{Clock, Tick};
 
-use super::event_text::EventText;
-use super::moment::{IntoMoment, Moment, moment};
-use super::or_panic;
-use super::script::{FakeResult, TaskScript};
-use super::started::{Setup, Started};
-use super::world::{Step, World};
+use crate::define::settings::word;
 use crate::observe::{Event, Outcome, TaskSnapshot};
-use crate::run::inject::Managed;
-use crate::start::TaskControl;
+use crate::run::Run;
+use crate::run::inject::{Call, Managed};
+use crate::start::{StopError, TaskControl, Tasks};
+use crate::testing::moment::{IntoMoment, Moment, moment};
+use crate::testing::or_panic;
+use crate::testing::record::EventText;
+use crate::testing::setup::{Setup, Started};
+use crate::testing::world::{FakeResult, TaskScript};
+use crate::testing::world::{Step, World};
 
 /// After how many runs a simulation without a limit gives up.
 const RUNS_MAX: u64 = 10_000;
@@ -331,4 +334,136 @@ impl Drop for Sim {
             started.shared.world.panics().rethrow();
         }
     }
+}
+
+/// Controls tasks, as a program does with [`Tasks`].
+impl Sim {
+    /// Pauses a task.
+    ///
+    /// # Panics
+    ///
+    /// When it has ended.
+    #[track_caller]
+    pub fn pause(&mut self, task: &str) {
+        or_panic(self.control(task).pause());
+    }
+
+    /// Resumes a paused task.
+    ///
+    /// # Panics
+    ///
+    /// When it is not paused, or has ended.
+    #[track_caller]
+    pub fn resume(&mut self, task: &str) {
+        or_panic(self.control(task).resume());
+    }
+
+    /// Runs a task now, beside its schedule.
+    ///
+    /// # Panics
+    ///
+    /// When it is running already, and its `overlap` is `skip`; or when it has ended.
+    #[track_caller]
+    pub fn run_now(&mut self, task: &str) {
+        or_panic(self.control(task).run_now());
+        self.advance(Duration::ZERO);
+    }
+
+    /// All other controls of a task: pausing with a reason, rescheduling, cancelling.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such task.
+    #[must_use]
+    #[track_caller]
+    pub fn control(&self, task: &str) -> TaskControl {
+        or_panic(self.started().control(task))
+    }
+
+    /// All tasks, for example to add and remove some.
+    #[must_use]
+    #[track_caller]
+    pub fn running_tasks(&self) -> Tasks {
+        self.started().tasks.clone()
+    }
+
+    /// Stops the scheduler: starts no new runs, and waits for those in progress.
+    ///
+    /// # Errors
+    ///
+    /// When runs were in progress for longer than the limit.
+    #[track_caller]
+    pub fn shutdown(&mut self) -> Result<(), StopError> {
+        self.started();
+        let Some(started) = self.started.get_mut() else { return Ok(()) };
+        started.controls = started.controls();
+        let scheduler = started.scheduler.take();
+        let stopped = scheduler.map_or(Ok(()), crate::start::Scheduler::shutdown);
+        self.world().panics().rethrow();
+        stopped
+    }
+}
+
+/// Wraps a task so that its attempts follow the script.
+pub(super) fn wrap_call(world: &Arc<World>, script: Arc<TaskScript>, call: Call) -> Call {
+    let call = watched(world, call);
+    let world = Arc::downgrade(world);
+    match call {
+        Call::Sync(body) => Call::Sync(Arc::new(move |run: &Run| {
+            let (length, fake) = script.next();
+            if let Some(world) = world.upgrade() {
+                world.run_takes(length);
+            }
+            match fake {
+                Some(fake) => fake.perform(),
+                None => body(run),
+            }
+        })),
+        Call::Async(begin) => Call::Async(Arc::new(move |run: &Run| {
+            let (length, fake) = script.next();
+            let rest = (!length.is_zero()).then(|| run.sleep_async(length));
+            let future = fake.is_none().then(|| begin(run));
+            let future = async move {
+                let result = match (fake, future) {
+                    (Some(fake), _) => {
+                        // A failed run ends at the end of its time, too.
+                        if let Some(rest) = rest {
+                            rest.await;
+                        }
+                        return fake.perform();
+                    }
+                    (None, Some(future)) => future.await,
+                    (None, None) => Ok(()),
+                };
+                if let Some(rest) = rest {
+                    rest.await;
+                }
+                result
+            };
+            #[cfg(feature = "tokio")]
+            if let Some(world) = world.upgrade() {
+                return world.wakeful(Box::pin(future));
+            }
+            Box::pin(future)
+        })),
+    }
+}
+
+/// Wraps a task so that its panics fail the test.
+fn watched(world: &Arc<World>, call: Call) -> Call {
+    let world = Arc::downgrade(world);
+    match call {
+        Call::Sync(body) => Call::Sync(Arc::new(move |run: &Run| watch(&world, run, || body(run)))),
+        Call::Async(begin) => Call::Async(Arc::new(move |run: &Run| {
+            let mut future = watch(&world, run, || begin(run));
+            let (world, run) = (Weak::clone(&world), run.clone());
+            Box::pin(poll_fn(move |context| watch(&world, &run, || future.as_mut().poll(context))))
+        })),
+    }
+}
+
+fn watch<R>(world: &Weak<World>, run: &Run, call: impl FnOnce() -> R) -> R {
+    let Some(world) = world.upgrade() else { return call() };
+    let who = || format!("task {}, in its run {},", word(run.task_name()), run.number());
+    world.panics().watch(who, call)
 }

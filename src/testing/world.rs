@@ -1,6 +1,8 @@
-//! The world of a simulation: clock, workers, runs in progress.
+//! The world of a simulation: clock, workers, lives, scripts, runs in progress.
 
-use std::collections::BTreeMap;
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,12 +12,10 @@ use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{Begun, Clock, ManualClock, Tick, VirtualRun, VirtualWorkers};
 
 use crate::base::sync::Mutex;
+use crate::run::{TaskError, TaskResult};
 
-use super::lives::Lives;
-use super::panics::Panics;
 #[cfg(feature = "tokio")]
 use super::runtime::Driver;
-use super::script::TaskScript;
 #[cfg(feature = "durable")]
 use crate::durable::SimulatedNodes;
 #[cfg(feature = "tokio")]
@@ -431,8 +431,148 @@ impl Clock for World {
     }
 }
 
-crate::base::opaque::opaque! { World { clock } }
+crate::base::opaque! { World { clock } }
 
 fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The script of one task.
+#[derive(Debug, Default)]
+pub(super) struct TaskScript {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The time that an attempt takes by default.
+    takes: Duration,
+    /// The times that the next attempts take.
+    takes_next: VecDeque<Duration>,
+    fake_results: VecDeque<FakeResult>,
+}
+
+/// The result of an attempt whose body is not called.
+#[derive(Clone, Debug)]
+pub(super) enum FakeResult {
+    Error(String),
+    Panic(String),
+}
+
+impl TaskScript {
+    pub(super) fn takes(&self, length: Duration) {
+        self.state.lock().takes = length;
+    }
+
+    pub(super) fn takes_each(&self, lengths: impl IntoIterator<Item = Duration>) {
+        self.state.lock().takes_next.extend(lengths);
+    }
+
+    pub(super) fn fake_next(&self, fake: FakeResult) {
+        self.state.lock().fake_results.push_back(fake);
+    }
+
+    /// The time that the next attempt takes, and its result if the body is not called.
+    pub(super) fn next(&self) -> (Duration, Option<FakeResult>) {
+        let mut state = self.state.lock();
+        let length = state.takes_next.pop_front().unwrap_or(state.takes);
+        (length, state.fake_results.pop_front())
+    }
+}
+
+impl FakeResult {
+    /// Returns or panics. The panic hook is not called.
+    pub(super) fn perform(self) -> TaskResult {
+        match self {
+            Self::Error(text) => Err(TaskError::from_display(&text)),
+            Self::Panic(text) => resume_unwind(Box::new(text)),
+        }
+    }
+}
+
+/// Keeps the first unexpected panic until it is rethrown.
+#[derive(Debug, Default)]
+pub(super) struct Panics {
+    is_ignored: AtomicBool,
+    first: Mutex<Option<String>>,
+}
+
+impl Panics {
+    /// Ignores panics, as in production.
+    pub(super) fn ignore(&self) {
+        // ORDERING: relaxed, because it orders nothing else.
+        self.is_ignored.store(true, Ordering::Relaxed);
+    }
+
+    /// Calls code of the test. A panic is recorded and continues.
+    pub(super) fn watch<R>(&self, who: impl FnOnce() -> String, call: impl FnOnce() -> R) -> R {
+        // Unwind safety: the panic continues.
+        catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|payload| {
+            self.record(&who(), text(payload.as_ref()));
+            resume_unwind(payload)
+        })
+    }
+
+    /// Records a panic, if it is the first one.
+    pub(super) fn record(&self, who: &str, message: &str) {
+        // ORDERING: as above.
+        if !self.is_ignored.load(Ordering::Relaxed) {
+            self.first.lock().get_or_insert_with(|| format!("{who} panicked: {message}"));
+        }
+    }
+
+    /// Panics if a panic was recorded.
+    #[track_caller]
+    pub(super) fn rethrow(&self) {
+        let first = self.first.lock().take();
+        if let Some(first) = first {
+            panic!(
+                "{first}\n\
+                 help: where the test is about panics: Sim::at(…).allow_panics(), or sim.panic_next(…)"
+            );
+        }
+    }
+}
+
+fn text(payload: &(dyn Any + Send)) -> &str {
+    let literal = payload.downcast_ref::<&str>().copied();
+    let text = literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no text")
+}
+
+/// The end of each life's freeze; [`Tick::MAX`] if it has none. A life that has ended is frozen for ever.
+#[derive(Debug, Default)]
+pub(super) struct Lives(Mutex<Vec<Tick>>);
+
+impl Lives {
+    /// A new life.
+    pub(super) fn begin(&self) -> usize {
+        let mut lives = self.0.lock();
+        lives.push(Tick::ZERO);
+        lives.len() - 1
+    }
+
+    /// Freezes a life until an instant; with one that has come it goes on.
+    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "there is no cluster"))]
+    pub(super) fn freeze(&self, life: usize, until: Tick) {
+        if let Some(frozen) = self.0.lock().get_mut(life) {
+            *frozen = until;
+        }
+    }
+
+    /// Returns true if nothing of this life runs now.
+    fn is_frozen(&self, life: usize, now: Tick) -> bool {
+        self.0.lock().get(life).is_some_and(|until| now < *until)
+    }
+
+    /// Returns true if nothing of this life runs until the test says so.
+    fn is_out(&self, life: usize) -> bool {
+        self.0.lock().get(life) == Some(&Tick::MAX)
+    }
+
+    /// When the next life goes on.
+    fn next_thaw(&self, now: Tick) -> Option<Tick> {
+        let lives = self.0.lock();
+        lives.iter().copied().filter(|until| now < *until && *until != Tick::MAX).min()
+    }
 }

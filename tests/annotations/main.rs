@@ -18,7 +18,7 @@ mod disabled;
 mod dry_run;
 mod durable;
 mod faults_real_clock;
-#[path = "../../src/define/settings/hostile_names.rs"]
+#[path = "../../src/define/settings/tests/hostile_names.rs"]
 mod hostile_names;
 mod hostile_names_told;
 mod injected;

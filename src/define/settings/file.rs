@@ -10,7 +10,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{FILE_VARIABLE, ROOT, SettingsError, Source, key, schema, visible, word};
+use super::{FILE_VARIABLE, ROOT, SettingsError, Source, key, visible, word};
 
 /// The longest file that is read, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
@@ -97,7 +97,7 @@ impl Layer {
     ) -> impl Iterator<Item = &Line> {
         let mut found = BTreeSet::new();
         for name in names {
-            let table = key::fold(&format!("{ROOT}.{}.{name}.", schema::TASKS));
+            let table = key::fold(&format!("{ROOT}.{}.{name}.", key::TASKS));
             let lines = self.by_name.range(table.clone()..);
             let lines = lines.take_while(|(name, _)| name.starts_with(&table));
             found.extend(lines.flat_map(|(_, lines)| lines));

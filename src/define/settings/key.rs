@@ -1,7 +1,9 @@
-//! Keys, and the variables that stand for them.
+//! Keys: the variables that stand for them, and those that exist.
 //!
 //! A key is a path: `scheduler.pool.size`. In its parts `-` and `_` are the same. A part that has a
 //! dot in it is quoted: `scheduler.tasks."a.b".cron`.
+
+use scheduler_expr::{Attribute, Role, RuleKind};
 
 /// Between the parts of the path of a task.
 pub(super) const SEPARATOR: &str = "::";
@@ -46,7 +48,7 @@ pub(super) fn variable(key: &str) -> String {
 }
 
 /// The variable in Spring's form: `-` and `_` inside the parts of a key are left out.
-pub(super) fn dashless_variable(key: &str) -> String {
+fn dashless_variable(key: &str) -> String {
     variable(&key.replace(['-', '_'], ""))
 }
 
@@ -60,6 +62,46 @@ pub(super) fn variables(key: &str) -> Vec<String> {
 pub(super) fn tails(task: &str) -> impl Iterator<Item = &str> {
     let starts = task.match_indices(SEPARATOR).map(|(at, separator)| at + separator.len());
     std::iter::once(task).chain(starts.map(|start| &task[start..]))
+}
+
+/// The table of the named pools.
+pub(super) const POOLS: &str = "pools";
+
+/// The table of the tasks.
+pub(super) const TASKS: &str = "tasks";
+
+/// The table of the defaults for all tasks.
+pub(super) const DEFAULTS: &str = "defaults";
+
+/// The file that is read when it exists.
+pub(super) const FILE: &str = "scheduler.toml";
+
+/// The variable that names another file.
+pub(super) const FILE_VARIABLE: &str = "SCHEDULER_CONFIG";
+
+/// The variable that asks for the dry run.
+pub(super) const DRY_RUN_VARIABLE: &str = "SCHEDULER_DRY_RUN";
+
+/// The variables that are no settings but are read, here or by the command `scheduler`.
+pub(super) const SPECIAL_VARIABLES: [&str; 4] =
+    [FILE_VARIABLE, DRY_RUN_VARIABLE, "SCHEDULER_URL", "SCHEDULER_TOKEN"];
+
+/// The first part of the keys of settings.
+pub(super) const ROOT: &str = "scheduler";
+
+/// The attributes that are rules; a task has one.
+pub(super) fn triggers() -> impl Iterator<Item = Attribute> {
+    Attribute::ALL.iter().copied().filter(|attribute| attribute.row().role == Role::Rule)
+}
+
+/// Returns true if the attribute belongs to another rule, and is replaced together with it.
+pub(super) fn is_foreign_to(attribute: Attribute, rule: RuleKind) -> bool {
+    let row = attribute.row();
+    match row.role {
+        Role::Rule => RuleKind::of(attribute) != Some(rule),
+        Role::Timing => !row.rules.contains(&rule),
+        Role::Option => false,
+    }
 }
 
 #[cfg(test)]
@@ -92,5 +134,18 @@ mod tests {
             ["SCHEDULER_THREAD_NAME_PREFIX", "SCHEDULER_THREADNAMEPREFIX"]
         );
         assert_eq!(variables("scheduler.pool.size"), ["SCHEDULER_POOL_SIZE"]);
+    }
+
+    #[test]
+    fn a_trigger_is_foreign_to_every_other() {
+        for trigger in triggers() {
+            let rule = RuleKind::of(trigger).unwrap();
+            let foreign = triggers().filter(|other| is_foreign_to(*other, rule));
+            assert_eq!(foreign.count() + 1, triggers().count());
+        }
+        assert!(is_foreign_to(Attribute::Zone, RuleKind::FixedRate));
+        assert!(is_foreign_to(Attribute::InitialDelay, RuleKind::Cron));
+        assert!(!is_foreign_to(Attribute::InitialDelay, RuleKind::FixedDelay));
+        assert!(!is_foreign_to(Attribute::Timeout, RuleKind::Cron));
     }
 }

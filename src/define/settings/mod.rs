@@ -27,30 +27,18 @@
 //! * Texts of other people are shown on one line, escaped, and shortened. Values of secrets are not shown.
 //! * There may be very many tasks, so only errors and remarks of them are kept.
 
-mod defaults;
-mod environment;
-mod error;
 mod file;
 mod globals;
-#[cfg(test)]
-pub(crate) mod hostile_names;
 mod key;
 mod leftover;
 mod merge;
-mod misplaced;
 pub(crate) mod names;
-mod node;
-mod parsed;
 mod reading;
 mod report;
-mod schema;
-mod secret;
 mod source;
 mod tasks;
 #[cfg(test)]
-mod tests;
-mod text;
-mod variables;
+pub(crate) mod tests;
 
 use std::io;
 use std::path::Path;
@@ -58,32 +46,28 @@ use std::sync::OnceLock;
 
 use scheduler_expr::Attribute;
 
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 
-pub(crate) use environment::Environment;
-pub(crate) use error::{Level, Remark, SettingsError};
-pub(crate) use globals::{Applied, Globals, PoolSettings};
+pub(crate) use globals::{Applied, Globals, NodeSettings, PoolSettings};
 pub(crate) use merge::ResolvedAttributes;
-pub(crate) use node::NodeSettings;
-pub(crate) use report::{Fallback, report};
-pub(crate) use source::Source;
-pub(crate) use text::{is_bare, length_text, visible, word};
+pub(crate) use report::{Fallback, Level, Remark, SettingsError, is_bare, report, visible, word};
+pub(crate) use source::{Environment, Source};
 
 use file::Layer;
 use file::{ARRAY, Content, Line};
+use globals::Spec;
+use key::{DEFAULTS, DRY_RUN_VARIABLE, ROOT};
+use key::{FILE, FILE_VARIABLE};
 use key::{SEPARATOR, tails};
 use merge::{AttributeValues, RawAttributes};
 use names::Names;
-use parsed::Spec;
+use reading::Secrets;
 use reading::{Reading, Sources};
 use reading::{Subject, set_twice};
-use schema::{DEFAULTS, DRY_RUN_VARIABLE, ROOT};
-use schema::{FILE, FILE_VARIABLE};
-use secret::Secrets;
+use report::either;
+use source::{PREFIX, Variables};
 use source::{Raw, ResolvedValue, origins};
 use tasks::Overrides;
-use text::either;
-use variables::{PREFIX, Variables};
 
 /// The sources of settings.
 #[derive(Debug)]
@@ -146,7 +130,7 @@ impl Settings {
         let mut faults = Vec::new();
         let mut or_fault = |fault| faults.push(fault);
         let named = input.environment.text(FILE_VARIABLE).map_err(&mut or_fault).ok().flatten();
-        let is_dry_run = environment::is_dry_run(&input.environment).map_err(or_fault);
+        let is_dry_run = source::is_dry_run(&input.environment).map_err(or_fault);
         let is_named = named.is_some_and(|path| path.trim_start_matches("./") == FILE);
         let default = match &input.text {
             Some((name, text)) => Some(Layer::from_toml(name, text)),
@@ -223,7 +207,7 @@ impl Settings {
 
     /// The defaults for all tasks. The first call reads them and gets their faults: `apply` makes it.
     fn defaults(&self, reading: &mut Reading<'_>) -> &AttributeValues {
-        self.defaults.get_or_init(|| defaults::read(reading))
+        self.defaults.get_or_init(|| merge::read(reading))
     }
 }
 
@@ -238,7 +222,7 @@ impl Application<'_> {
     pub(crate) fn finish(mut self) -> Applied {
         let reading = &mut self.reading;
         leftover::unknown_keys(reading);
-        misplaced::misplaced_keys(reading);
+        leftover::misplaced_keys(reading);
         leftover::unknown_variables(reading, self.names, &self.pools);
         let Reading { texts, faults, remarks, .. } = self.reading;
         Applied { globals: self.globals, node: self.node, texts, faults, remarks }

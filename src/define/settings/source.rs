@@ -1,11 +1,14 @@
-//! The source of a value, and the spelling of keys there.
+//! The source of a value: its spelling of keys, the environment, its variables.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
+use std::sync::Arc;
 
-use scheduler_expr::assignment;
+use scheduler_expr::{Attribute, assignment};
 
-use super::{key, visible, word};
 use crate::base::metadata::Location;
+use crate::define::settings::{DRY_RUN_VARIABLE, SettingsError, key, visible, word};
 
 /// The place a value was written in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,6 +164,140 @@ pub(super) fn origins(via: &[(String, Source)]) -> String {
     text
 }
 
+/// The variables of a process, or those of a test.
+///
+/// A variable whose *name* is not UTF-8 is left out. A *value* that is not UTF-8 is a fault when it is read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    variables: BTreeMap<String, OsString>,
+}
+
+impl Environment {
+    /// The variables of this process.
+    pub(crate) fn of_process() -> Self {
+        std::env::vars_os().collect()
+    }
+
+    /// The text of a variable that is set.
+    pub(super) fn text(&self, variable: &str) -> Result<Option<&str>, SettingsError> {
+        let Some(value) = self.variables.get(variable) else { return Ok(None) };
+        value.to_str().map(Some).ok_or_else(|| {
+            SettingsError::new(format!("env {}: the value is not valid UTF-8", word(variable)))
+                .help("set it to a plain text, or unset it".to_owned())
+        })
+    }
+
+    /// A variable of another program, such as `TZ`; empty if it is not set.
+    pub(crate) fn foreign(&self, variable: &str) -> String {
+        let value = self.variables.get(variable);
+        value.map(|value| value.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// The variables whose names begin so, sorted.
+    pub(super) fn names_with(&self, prefix: impl Into<String>) -> impl Iterator<Item = &str> {
+        let prefix = prefix.into();
+        let names = self.variables.range(prefix.clone()..).map(|(name, _)| name.as_str());
+        names.take_while(move |name| name.starts_with(&prefix))
+    }
+}
+
+impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
+        let named = variables
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.into().into_string().ok()?, value.into())));
+        Self { variables: named.collect() }
+    }
+}
+
+/// Returns true if `SCHEDULER_DRY_RUN` asks for the dry run.
+pub(super) fn is_dry_run(environment: &Environment) -> Result<bool, SettingsError> {
+    match environment.text(DRY_RUN_VARIABLE)? {
+        Some("1" | "true") => Ok(true),
+        None | Some("" | "0" | "false") => Ok(false),
+        Some(other) => Err(SettingsError::new(format!(
+            "env {DRY_RUN_VARIABLE}: {} is neither `true` nor `false`",
+            word(other)
+        ))
+        .help("write `true` or `1` to print the settings and start nothing".to_owned())),
+    }
+}
+
+/// The prefix of the variables of tasks.
+pub(super) const PREFIX: &str = "SCHEDULER_TASKS_";
+
+/// The tasks by the parts of variables that may be their names.
+#[derive(Debug, Default)]
+pub(super) struct Variables(BTreeMap<String, Meant>);
+
+/// Names and numbers of tasks.
+#[derive(Debug, Default)]
+struct Meant {
+    /// The tasks whose full name it is.
+    full: Vec<Task>,
+    /// The tasks of whose name it is an end.
+    tails: Vec<Task>,
+}
+
+type Task = (Arc<str>, usize);
+
+/// The ways to split a variable, without [`PREFIX`], into a name and an attribute.
+pub(super) fn splits(rest: &str) -> impl Iterator<Item = (&str, Attribute)> {
+    Attribute::ALL.iter().flat_map(move |attribute| {
+        let suffixes = key::variables(attribute.name()).into_iter();
+        suffixes.filter_map(move |suffix| {
+            let name = rest.strip_suffix(&suffix)?.strip_suffix('_')?;
+            Some((name, *attribute))
+        })
+    })
+}
+
+impl Variables {
+    /// The variables of an environment; no tasks yet.
+    pub(super) fn of(environment: &Environment) -> Self {
+        let rests = environment.names_with(PREFIX).map(|variable| &variable[PREFIX.len()..]);
+        let names = rests.flat_map(splits).map(|(name, _)| (name.to_owned(), Meant::default()));
+        Self(names.collect())
+    }
+
+    pub(super) fn insert(&mut self, task: &Arc<str>, number: usize) {
+        self.change(task, |tasks| tasks.push((Arc::clone(task), number)));
+    }
+
+    pub(super) fn remove(&mut self, task: &Arc<str>, number: usize) {
+        self.change(task, |tasks| tasks.retain(|(_, known)| *known != number));
+    }
+
+    fn change(&mut self, task: &str, change: impl Fn(&mut Vec<Task>)) {
+        if self.0.is_empty() {
+            return;
+        }
+        for tail in key::tails(task) {
+            for variable in key::variables(tail) {
+                if let Some(Meant { full, tails }) = self.0.get_mut(&variable) {
+                    change(if tail == task { full } else { tails });
+                }
+            }
+        }
+    }
+
+    /// All pairs of a task and an attribute whose variable is [`PREFIX`] and `rest`.
+    pub(super) fn meant(&self, rest: &str) -> Vec<(&Task, Attribute)> {
+        let pairs = |tasks: fn(&Meant) -> &Vec<Task>| {
+            let found = splits(rest).filter_map(|(name, attribute)| {
+                let tasks = tasks(self.0.get(name)?);
+                Some(tasks.iter().map(move |task| (task, attribute)))
+            });
+            let mut found: Vec<(&Task, Attribute)> = found.flatten().collect();
+            found.sort_unstable_by_key(|((_, number), attribute)| (*number, *attribute));
+            found.dedup();
+            found
+        };
+        let full = pairs(|meant| &meant.full);
+        if full.is_empty() { pairs(|meant| &meant.tails) } else { full }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,5 +352,45 @@ mod tests {
         }
         let odd = Source::Builder { key: "tasks.\"é".to_owned() };
         check(&odd, rate, (rate, "5s"), "fixed-rate = \"5s\"");
+    }
+
+    #[test]
+    fn variables_are_found_by_name_and_by_prefix() {
+        let environment: Environment =
+            [("A_B", "1"), ("A_C", "2"), ("AB", "3")].into_iter().collect();
+        assert_eq!(environment.text("A_C"), Ok(Some("2")));
+        assert_eq!(environment.text("A"), Ok(None));
+        assert_eq!(environment.names_with("A_").collect::<Vec<_>>(), ["A_B", "A_C"]);
+    }
+
+    #[test]
+    fn the_dry_run_is_asked_for_in_so_many_words() {
+        let asked = |value: &str| is_dry_run(&[(DRY_RUN_VARIABLE, value)].into_iter().collect());
+        assert_eq!((asked("1"), asked("true")), (Ok(true), Ok(true)));
+        assert_eq!((asked("0"), asked("false"), asked("")), (Ok(false), Ok(false), Ok(false)));
+        assert_eq!(is_dry_run(&Environment::default()), Ok(false));
+        let fault = asked("yes").unwrap_err().to_string();
+        assert_eq!(
+            fault,
+            "env SCHEDULER_DRY_RUN: `yes` is neither `true` nor `false`\n\
+             help: write `true` or `1` to print the settings and start nothing"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn f_cf2_only_the_variable_asked_for_has_to_be_utf_8() {
+        use std::os::unix::ffi::OsStringExt;
+        let broken = || OsString::from_vec(vec![b'x', 0xFF]);
+        let environment: Environment = [
+            (OsString::from("GOOD"), OsString::from("1")),
+            ("BAD".into(), broken()),
+            (broken(), broken()),
+        ]
+        .into_iter()
+        .collect();
+        assert_eq!(environment.text("GOOD"), Ok(Some("1")));
+        let fault = environment.text("BAD").unwrap_err().to_string();
+        assert!(fault.starts_with("env `BAD`: the value is not valid UTF-8"), "{fault}");
     }
 }

@@ -6,9 +6,9 @@ use scheduler_expr::{Attribute, nearest};
 
 use super::{
     Content, Layer, Line, Names, PREFIX, ROOT, Raw, RawAttributes, Reading, ResolvedAttributes,
-    ResolvedValue, SettingsError, Source, either, key, merge, schema, set_twice, word,
+    ResolvedValue, SettingsError, Source, either, key, merge, set_twice, word,
 };
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 
 /// The settings of tasks in one place, by their numbers.
 type ByTask = BTreeMap<usize, RawAttributes>;
@@ -71,7 +71,7 @@ impl<'a> Finder<'a, '_> {
         let mut reported = BTreeSet::new();
         for line in lines {
             let Some([table, rest @ ..]) = line.ours() else { continue };
-            if key::fold(table) != schema::TASKS {
+            if key::fold(table) != key::TASKS {
                 continue;
             }
             match self.meant(line, rest) {
@@ -139,7 +139,7 @@ impl<'a> Finder<'a, '_> {
             };
         }
         if parts.is_empty() && !is_empty {
-            let text = format!("`{ROOT}.{}` is the table of the tasks", schema::TASKS);
+            let text = format!("`{ROOT}.{}` is the table of the tasks", key::TASKS);
             let help = "write `[scheduler.tasks.<name>]`, and the attributes below it".to_owned();
             return Err(SettingsError::new(text).help(help));
         }

@@ -11,8 +11,8 @@ use scheduler_node::{Channel, Config, Node, Rng};
 use scheduler_store::{JobId, Model, NewJob, StoreTime, StoredJob, Uuid};
 
 use super::{DriverParts, NodeDriver, Reports};
-use crate::durable::parts::JobTask;
-use crate::durable::rules::TextRules;
+use crate::durable::node::JobTask;
+use crate::durable::rule::TextRules;
 use crate::durable::{Client, Jobs, Schedules, StoreCell};
 use crate::observe::{BusBuilder, Event, EventKind, Listener, StoreEvent};
 

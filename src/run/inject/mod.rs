@@ -7,19 +7,15 @@
 //! All parameters are resolved once, before the start, and all missing ones are reported together; a run looks nothing up.
 
 mod call;
-mod extract;
 mod resolver;
 mod state;
-mod task_return;
 
+pub(crate) use call::into_task_result;
 pub(crate) use state::States;
 #[cfg(feature = "testing")]
 pub(crate) use state::shown;
-pub(crate) use task_return::into_task_result;
 
-pub use call::Call;
-pub(crate) use extract::handle;
-pub use extract::{Extract, State};
-pub use resolver::Resolver;
+pub use call::{Call, TaskReturn};
+pub(crate) use resolver::handle;
+pub use resolver::{Extract, Resolver, State};
 pub use state::Managed;
-pub use task_return::TaskReturn;

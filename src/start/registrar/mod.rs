@@ -9,26 +9,20 @@
 //!
 //! [`TaskSpec`]: crate::task::TaskSpec
 
-mod annotated;
-mod crons;
-mod durable;
 mod in_code;
-mod name;
 mod resolve;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashSet;
 
-pub(crate) use crons::Crons;
 pub use in_code::Registrar;
-pub(crate) use name::faults as name_faults;
-pub(crate) use resolve::{ResolveContext, resolve};
+pub(crate) use in_code::faults as name_faults;
+pub(crate) use resolve::{Crons, ResolveContext, resolve};
 
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::entry::{Entry, TaskList, entries};
 use crate::run::inject::Resolver;
-use crons::Cron;
 
 /// The definitions of the annotated functions, all linked ones or those of `listed`, and of the tasks in code.
 ///
@@ -51,9 +45,9 @@ pub(crate) fn collect_definitions(
     }));
     let entries = entries.iter();
     let mut definitions: Vec<Definition> =
-        entries.flat_map(|entry| annotated::definitions(entry, resolver)).collect();
+        entries.flat_map(|entry| in_code::definitions(entry, resolver)).collect();
     definitions.extend(in_code);
-    faults.extend(name::faults(&definitions));
+    faults.extend(in_code::faults(&definitions));
     faults.extend(resolver.states().duplicates().iter().map(|duplicate| {
         format!(
             "two values of `{duplicate}` are managed\n\

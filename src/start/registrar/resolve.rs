@@ -1,23 +1,24 @@
 //! Parses the effective attributes of a task into its specification.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::{NonZeroU32, NonZeroU64};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use scheduler_core::trigger::{CronTrigger, Zone};
 use scheduler_expr::{
     Attribute, AttributeError, DurationUnit, RuleKind, Word, check_name, nearest,
 };
 
-use super::{Cron, Crons};
 use crate::base::metadata::TaskFacts;
+use crate::base::sync::Mutex;
 use crate::define::calendar::Calendar;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
+use crate::define::schedule::length_text;
 use crate::define::settings::{ResolvedAttributes, SettingsError, Source, is_bare, word};
 use crate::run::inject::Call;
-use crate::task::{Policy, Retry, Rule, TaskSpec};
+use crate::task::{DurableOptions, Policy, Retry, Rule, TaskSpec};
 
 /// The names that tasks may refer to, and the defaults of the scheduler.
 #[derive(Debug)]
@@ -87,7 +88,7 @@ pub(crate) fn resolve(
 }
 
 /// The attributes of one task while they are parsed.
-pub(super) struct SpecBuilder<'a> {
+struct SpecBuilder<'a> {
     pub(super) definition: &'a Definition,
     pub(super) attributes: &'a ResolvedAttributes,
     pub(super) context: &'a ResolveContext,
@@ -362,4 +363,137 @@ fn pool_help(name: &str, pools: &[&str]) -> String {
          or in settings:\n    [scheduler.pools.{key}]\n    size = 4",
         did_you_mean(name, pools)
     )
+}
+
+/// The help for a durable task without a store.
+const NO_STORE: &str =
+    "give one to the builder: Scheduler::builder().store(Sqlite::open(\"jobs.db\")?)";
+
+/// The line of a `Cargo.toml` that is missing.
+const NO_FEATURE: &str =
+    "switch it on in Cargo.toml: scheduler-rs = { version = \"0.1\", features = [\"durable\"] }";
+
+impl SpecBuilder<'_> {
+    /// The options of a durable task; `None` if it is not durable.
+    pub(super) fn durable(
+        &mut self,
+        rule: Option<&Rule>,
+        policy: &Policy,
+    ) -> Option<DurableOptions> {
+        let is_job = self.definition.rule_alone() == RuleKind::Job;
+        let is_durable = self.read(Attribute::Durable, |text| Attribute::Durable.parse_flag(text));
+        if !is_job && is_durable != Some(true) {
+            return None;
+        }
+        self.check_store(is_job);
+        let queue = self.read(Attribute::Queue, |text| {
+            Attribute::Queue.check(text, None).map(|()| text.to_owned())
+        });
+        let day = Duration::from_secs(86_400);
+        let misfire_window = match self.attributes.get(Attribute::MisfireWindow) {
+            None => Some(day),
+            Some(_) => self.duration(Attribute::MisfireWindow),
+        };
+        let timing = match rule {
+            Some(rule) if !is_job => self.timing(rule, policy),
+            _ => Vec::new(),
+        };
+        Some(DurableOptions {
+            on_lost: self.word(),
+            misfire_window,
+            queue: queue.unwrap_or_else(|| "default".to_owned()),
+            priority: self.word(),
+            timing,
+        })
+    }
+
+    fn check_store(&mut self, is_job: bool) {
+        if self.context.has_store {
+            return;
+        }
+        let (needs, help) = if cfg!(feature = "durable") {
+            ("a store, which keeps its jobs", NO_STORE)
+        } else {
+            ("the feature `durable`", NO_FEATURE)
+        };
+        let subject = if is_job { "a job".to_owned() } else { format!("`{}`", Attribute::Durable) };
+        self.refuse(Attribute::Durable, &format!("{subject} needs {needs}"), help.to_owned());
+    }
+
+    /// The attributes that say when the task fires, each in its only spelling, so that equal rules have equal texts in
+    /// all processes.
+    fn timing(&self, rule: &Rule, policy: &Policy) -> Vec<(Attribute, String)> {
+        let mut timing = Vec::new();
+        let mut add = |attribute, text: Option<String>| {
+            timing.extend(text.map(|text| (attribute, text)));
+        };
+        match rule {
+            Rule::Cron(trigger) => {
+                let text =
+                    |attribute| self.attributes.get(attribute).map(|value| value.text.clone());
+                let word = |attribute: Attribute| {
+                    text(attribute).or(attribute.words().first().map(|word| (*word).to_owned()))
+                };
+                add(Attribute::Cron, Some(trigger.expression().to_string()));
+                add(Attribute::Zone, Some(trigger.zone().name().to_string()));
+                add(Attribute::DstGap, word(Attribute::DstGap));
+                add(Attribute::DstOverlap, word(Attribute::DstOverlap));
+                add(
+                    Attribute::SkipDays,
+                    text(Attribute::SkipDays).filter(|_| policy.skip_days.is_some()),
+                );
+            }
+            Rule::FixedRate { period, initial_delay } => {
+                add(Attribute::FixedRate, Some(length_text(*period)));
+                add(Attribute::InitialDelay, initial_delay.map(length_text));
+            }
+            Rule::FixedDelay { delay, initial_delay } => {
+                add(Attribute::FixedDelay, Some(length_text(*delay)));
+                add(Attribute::InitialDelay, initial_delay.map(length_text));
+            }
+            Rule::Once { delay } => add(Attribute::InitialDelay, Some(length_text(*delay))),
+            Rule::At(at) => add(Attribute::At, Some(instant(at.to_utc()))),
+            Rule::Custom(_) | Rule::Job | Rule::None => {}
+        }
+        add(Attribute::Until, policy.until.map(instant));
+        timing
+    }
+}
+
+fn instant(instant: DateTime<Utc>) -> String {
+    instant.to_rfc3339_opts(SecondsFormat::AutoSi, true)
+}
+
+/// All rules that some task has, by the texts they were made of.
+#[derive(Debug, Default)]
+pub(crate) struct Crons(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    rules: HashMap<Texts, (Weak<CronTrigger>, Arc<str>)>,
+    /// The length at which rules that no task has any more are swept out.
+    limit: usize,
+}
+
+/// The expression, its zone and its policies for changes of the clock, and the default zone.
+pub(super) type Texts = ([Option<Box<str>>; 4], Zone);
+
+/// A rule and its text.
+pub(super) type Cron = (Arc<CronTrigger>, Arc<str>);
+
+impl Crons {
+    pub(super) fn get(&self, texts: &Texts) -> Option<Cron> {
+        let known = self.0.lock();
+        let (trigger, text) = known.rules.get(texts)?;
+        Some((trigger.upgrade()?, Arc::clone(text)))
+    }
+
+    pub(super) fn insert(&self, texts: Texts, (trigger, text): &Cron) {
+        let mut known = self.0.lock();
+        if known.rules.len() >= known.limit {
+            known.rules.retain(|_, (trigger, _)| trigger.strong_count() > 0);
+            known.limit = 16 + 2 * known.rules.len();
+        }
+        known.rules.insert(texts, (Arc::downgrade(trigger), Arc::clone(text)));
+    }
 }

@@ -11,7 +11,7 @@ use scheduler_expr::Attribute;
 
 use super::{Crons, ResolveContext, collect_definitions, name_faults, resolve};
 use crate::base::metadata::Location;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::entry::{Entry, TaskList};
 use crate::define::settings::names::Names;
 use crate::define::settings::{Environment, Settings, SettingsInput};

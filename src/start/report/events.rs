@@ -1,13 +1,13 @@
-//! Messages about events other than failures and successes of runs.
+//! Messages about other events than ends of runs, and first warnings.
 
 use chrono::{DateTime, Utc};
 
-use super::Message;
-use super::limit::{Count, Limit, Show};
 use crate::observe::{
     Event, EventKind, Failure, Level, Longest, Outcome, RuleKind, SkipReason, StopReason,
-    StoreEvent, TaskState, UNBLOCK, duration, instant,
+    StoreEvent, TaskState, UNBLOCK, duration, instant, on_one_line, plural,
 };
+use crate::start::report::Message;
+use crate::start::report::reporter::{Count, Limit, Show};
 
 /// The number of messages of one kind about a task that are shown in full before they are summed up.
 const NEWS_IN_FULL: u32 = 10;
@@ -321,4 +321,41 @@ fn size_key(pool: &str) -> String {
 
 fn place_of(failure: &Failure) -> String {
     failure.place().map_or_else(String::new, |place| format!("at {place}"))
+}
+
+/// The most names in a warning.
+const NAMES_MAX: usize = 5;
+
+/// The warning for a build in which no panic can be caught.
+pub(crate) fn panics_abort() -> Option<Message> {
+    cfg!(panic = "abort").then(|| {
+        Message::warn("this build aborts on panic: a panicking task will end the process")
+            .note("help: remove `panic = \"abort\"` from the profile in Cargo.toml")
+    })
+}
+
+/// The warning for annotated tasks that another scheduler of the process runs, too.
+pub(crate) fn tasks_shared_with_other_schedulers(tasks: &[&str]) -> Message {
+    let names: Vec<String> = tasks.iter().map(|name| format!("`{}`", on_one_line(name))).collect();
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let (names, more) = match more {
+        0 => (names.join(", "), String::new()),
+        more => (names[..NAMES_MAX].join(", "), format!(", and {more} more")),
+    };
+    let count = plural(tasks.len() as u64, "annotated task");
+    Message::warn(format!(
+        "another scheduler of this process runs the same {count}, so that each runs more than once: {names}{more}"
+    ))
+    .note("help: Scheduler::builder().tasks(tasks![…]) names the annotated tasks of a scheduler; tasks![] is none")
+}
+
+/// The warning for a scheduler without tasks.
+pub(crate) fn no_tasks() -> Message {
+    Message::warn("no scheduled tasks found")
+        .note(
+            "note: tasks in another crate are linked only if the crate is mentioned: \
+             add `use jobs as _;` to main.rs",
+        )
+        .note("note: a file is compiled only if it is declared: is there a `mod jobs;`?")
+        .note("help: annotate a function: #[scheduled(fixed_rate = \"1s\")] fn tick() {}")
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::Message;
-use super::limit::{Count, Limit, Show};
+use super::reporter::{Count, Limit, Show};
 use crate::observe::{Event, EventKind, Failure, duration, instant, ordinal, plural};
 
 /// The number of messages about one error of a task that are shown in full before they are summed up.

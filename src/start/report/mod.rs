@@ -13,23 +13,15 @@
 mod banner;
 mod events;
 mod failures;
-mod limit;
 mod message;
-mod messages;
 mod reporter;
-mod sink;
-mod stop;
 #[cfg(test)]
 mod tests;
-mod warnings;
 
-pub(crate) use banner::{Banner, FiredBy, PoolLine, ROWS_MAX, TaskLine};
-pub(crate) use message::Message;
-pub(crate) use messages::Messages;
-pub(crate) use reporter::Reporter;
-pub(crate) use sink::Sink;
-pub(crate) use stop::{
-    StillRunning, cancelled, dropped_too_early, not_stopped, still_waiting, stopped, stopping,
-    undelivered,
+pub(crate) use banner::{
+    Banner, FiredBy, PoolLine, ROWS_MAX, StillRunning, TaskLine, cancelled, dropped_too_early,
+    not_stopped, still_waiting, stopped, stopping, undelivered,
 };
-pub(crate) use warnings::{no_tasks, panics_abort, tasks_shared_with_other_schedulers};
+pub(crate) use events::{no_tasks, panics_abort, tasks_shared_with_other_schedulers};
+pub(crate) use message::{Message, Messages, Sink};
+pub(crate) use reporter::Reporter;

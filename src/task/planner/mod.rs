@@ -19,11 +19,9 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `settle` | decides about fire times that have come |
-//! | `missed` | applies `misfire` to those that wait |
+//! | `settle` | decides about fire times that have come, and applies `misfire` to those that wait |
 //! | `preview` | finds the next start, without further commands |
 
-mod missed;
 mod preview;
 mod settle;
 
@@ -34,16 +32,16 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use scheduler_core::{Due, Now, Tick, WallTime};
 
+use super::fire_times::SeededJitter;
 use super::fire_times::{FireTime, FireTimes, Limit, Range};
 use super::fired_intervals::FiredIntervals;
-use super::jitter::SeededJitter;
-use super::lazy_box::{Empty, LazyBox};
-use super::manual::ManualResult;
-use super::pause::ActivePause;
 use super::policy::Policy;
-use super::request::RunRequest;
 use super::rule::Rule;
-use super::trigger_query::{TriggerQueries, TriggerQuery};
+use super::rule::{TriggerQueries, TriggerQuery};
+use super::scheduled_task::{Empty, LazyBox};
+use super::snapshot::ActivePause;
+use super::wait::ManualResult;
+use super::wait::RunRequest;
 use crate::base::set_once::SetOnce;
 use crate::observe::SkipReason;
 use crate::run::{ClaimedJob, Pause};

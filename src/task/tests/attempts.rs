@@ -10,7 +10,7 @@ use super::stage::*;
 use crate::observe::{EventKind, Outcome, TaskState};
 use crate::run::inject::Call;
 use crate::run::{Cause, Run};
-use crate::task::jitter::{JitterKind, SeededJitter};
+use crate::task::fire_times::{JitterKind, SeededJitter};
 use crate::task::{Policy, Retry, Rule};
 use scheduler_expr::{OnError, Overlap};
 

@@ -3,7 +3,7 @@
 use super::stage::*;
 use crate::observe::{Event, EventKind, TaskState};
 use crate::run::{Cause, Run};
-use crate::task::jitter::{JitterKind, SeededJitter};
+use crate::task::fire_times::{JitterKind, SeededJitter};
 use crate::task::{Policy, Retry};
 use scheduler_expr::{Misfire, OnError, Overlap};
 

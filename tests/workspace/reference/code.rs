@@ -53,7 +53,8 @@ fn constant(text: &str, name: &str) -> String {
 /// The names of variables between quotes.
 pub(super) fn variables(path: &str) -> Vec<String> {
     let text = text(path);
-    let names = text.split('"').skip(1).step_by(2).filter(|name| name.starts_with("SCHEDULER_"));
+    let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let names = product.split('"').skip(1).step_by(2).filter(|name| name.starts_with("SCHEDULER_"));
     names.map(str::to_owned).collect()
 }
 
@@ -97,7 +98,7 @@ fn serial_names(field: &syn::Field) -> Vec<String> {
     });
     let options: String = lists.collect();
     if options.contains("(flatten)") {
-        let items = parsed("src/observe/parked.rs").items.into_iter();
+        let items = parsed("src/observe/store_event.rs").items.into_iter();
         let mut structs =
             items.filter_map(|item| if let Item::Struct(item) = item { Some(item) } else { None });
         let found = structs.find(|item| item.ident == "ParkedJob").expect("the struct");

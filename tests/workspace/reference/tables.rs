@@ -104,7 +104,11 @@ pub(super) fn pool_settings(notes: &Notes) -> String {
 }
 
 pub(super) fn node_settings(notes: &Notes) -> String {
-    setting_rows("scheduler", code::settings("src/define/settings/node.rs", "NodeSettings"), notes)
+    setting_rows(
+        "scheduler",
+        code::settings("src/define/settings/globals.rs", "NodeSettings"),
+        notes,
+    )
 }
 
 fn setting_rows(table_name: &str, settings: Vec<Setting>, notes: &Notes) -> String {
@@ -119,7 +123,7 @@ fn setting_rows(table_name: &str, settings: Vec<Setting>, notes: &Notes) -> Stri
 
 /// The variables that are no settings.
 pub(super) fn variables(notes: &Notes) -> String {
-    let names = code::variables("src/define/settings/schema.rs");
+    let names = code::variables("src/define/settings/key.rs");
     let names = names.into_iter().filter(|name| !name.ends_with('_')).map(|name| [code(&name)]);
     table(&["variable", "meaning"], names, notes)
 }
@@ -285,7 +289,7 @@ pub(super) fn dashboard_metrics(notes: &Notes) -> String {
 }
 
 pub(super) fn facade_metrics(notes: &Notes) -> String {
-    let metrics = Metrics::of("src/observe/metrics/mod.rs");
+    let metrics = Metrics::of("src/observe/metrics.rs");
     assert!(metrics.len() > 10, "only {metrics:?}");
     table(&["metric", "type", "meaning", "labels"], metrics, notes)
 }

@@ -5,7 +5,7 @@ use scheduler_expr::Attribute;
 
 use super::places::*;
 use crate::base::metadata::Location;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
 use crate::define::settings::*;
 use crate::run::inject::Call;

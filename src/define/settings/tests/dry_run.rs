@@ -3,8 +3,8 @@
 use scheduler_expr::Attribute;
 
 use super::places::*;
-use crate::define::definition::Definition;
-use crate::define::settings::schema::DRY_RUN_VARIABLE;
+use crate::define::entry::Definition;
+use crate::define::settings::key::DRY_RUN_VARIABLE;
 use crate::define::settings::*;
 
 #[test]

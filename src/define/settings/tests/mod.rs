@@ -5,6 +5,7 @@
 
 mod defaults;
 mod dry_run;
+pub(crate) mod hostile_names;
 mod keys;
 mod misplaced;
 mod placeholders;

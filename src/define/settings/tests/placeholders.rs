@@ -4,7 +4,7 @@ use scheduler_expr::Attribute;
 
 use super::places::*;
 use crate::base::metadata::Location;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::settings::source::ResolvedValue;
 use crate::define::settings::*;
 

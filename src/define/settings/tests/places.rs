@@ -6,7 +6,7 @@ use std::path::Path;
 use scheduler_expr::Attribute;
 
 use crate::base::metadata::Location;
-use crate::define::definition::Definition;
+use crate::define::entry::Definition;
 use crate::define::schedule::Schedule;
 use crate::define::settings::*;
 use crate::run::inject::Call;

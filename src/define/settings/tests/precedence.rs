@@ -3,7 +3,7 @@
 use scheduler_expr::Attribute;
 
 use super::places::*;
-use crate::define::settings::schema::DRY_RUN_VARIABLE;
+use crate::define::settings::key::DRY_RUN_VARIABLE;
 use crate::define::settings::*;
 
 #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use scheduler_expr::{Attribute, parse_period};
 
+use super::hostile_names;
 use super::places::*;
 use crate::define::settings::*;
 

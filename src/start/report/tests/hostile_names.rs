@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::console::*;
-use crate::define::settings::hostile_names;
+use crate::define::settings::tests::hostile_names;
 use crate::observe::TaskFacts;
 use crate::observe::sample::{self, at, info};
 use crate::observe::{

@@ -8,7 +8,7 @@ use super::planted::Bug;
 use super::rules::{Coming, Rule};
 use crate::observe::SkipReason;
 use crate::run::Cause;
-use crate::task::jitter::SeededJitter;
+use crate::task::fire_times::SeededJitter;
 use crate::task::policy::Policy;
 use scheduler_expr::{Misfire, Overlap};
 

@@ -6,7 +6,7 @@ use scheduler_core::WallTime;
 
 use super::model::{Instant, Item, Nanos, SECOND};
 use super::wall_of;
-use crate::task::jitter::{JitterKind, SeededJitter};
+use crate::task::fire_times::{JitterKind, SeededJitter};
 use crate::task::rule::Rule as Written;
 use crate::task::tests::stage;
 

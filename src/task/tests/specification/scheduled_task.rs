@@ -11,7 +11,7 @@ use super::{nanos_of, setting, wall_of};
 use crate::observe::EventKind;
 use crate::run::{Cause, Pause, Run};
 use crate::task::Control;
-use crate::task::jitter::SeededJitter;
+use crate::task::fire_times::SeededJitter;
 use crate::task::tests::stage::{Goes, Stage};
 
 struct Pair<'a> {

@@ -12,7 +12,7 @@ use super::{nanos_of, wall_of};
 use crate::base::set_once::SetOnce;
 use crate::observe::SkipReason;
 use crate::run::{Cause, Pause};
-use crate::task::jitter::SeededJitter;
+use crate::task::fire_times::SeededJitter;
 use crate::task::planner::{Planner, Skip, Start};
 use crate::task::rule::Rule;
 

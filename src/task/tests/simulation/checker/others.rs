@@ -1,7 +1,7 @@
 //! Commands to a task and steps of its clock, for its checker.
 
 use super::*;
-use crate::task::inner::WALL_CHECK;
+use crate::task::scheduled_task::WALL_CHECK;
 
 impl Checker {
     /// The body of a run is called.

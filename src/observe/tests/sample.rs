@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{Event, EventKind, Failure, Outcome, RuleKind, TaskFacts};
 use crate::base::metadata::Location;
+use crate::observe::{Event, EventKind, Failure, Outcome, RuleKind, TaskFacts};
 use crate::run::{Cause, Run, RunInfo, TaskError};
 
 /// 2026-03-27 08:00 UTC, and so many milliseconds.

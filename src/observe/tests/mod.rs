@@ -1,12 +1,14 @@
 //! The bus with listeners that are slow, panic, or emit events.
 
+pub(crate) mod sample;
+
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use scheduler_core::ManualClock;
 
 use super::queue::{CAPACITY, Priority};
-use super::{Bus, BusBuilder, Event, EventKind, Outcome, sample};
+use super::{Bus, BusBuilder, Event, EventKind, Outcome};
 use crate::base::sync::Mutex;
 
 /// Longer than anything here takes; a test that waits so long has failed.
