@@ -53,9 +53,9 @@ fn constant(text: &str, name: &str) -> String {
 /// The names of variables between quotes.
 pub(super) fn variables(path: &str) -> Vec<String> {
     let text = text(path);
-    let product = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let names = product.split('"').skip(1).step_by(2).filter(|name| name.starts_with("SCHEDULER_"));
-    names.map(str::to_owned).collect()
+    let product = text.split("\nmod tests {").next().unwrap_or_default();
+    let names = product.split("\"SCHEDULER_").skip(1).filter_map(|rest| rest.split_once('"'));
+    names.map(|(name, _)| format!("SCHEDULER_{name}")).collect()
 }
 
 /// A variant of an enum that serializes.
