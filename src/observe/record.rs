@@ -219,6 +219,13 @@ impl Counters {
         self.errors.saturating_add(self.panics).saturating_add(self.timeouts)
     }
 
+    /// Attempts that failed, also those after which another one followed.
+    #[must_use]
+    pub fn failed_attempts(&self) -> u64 {
+        let others = [self.successes, self.cancelled, self.snoozed, self.lost];
+        others.into_iter().fold(self.attempts, u64::saturating_sub)
+    }
+
     /// Skipped fire times, for any reason.
     #[must_use]
     pub fn skipped(&self) -> u64 {

@@ -190,11 +190,15 @@ json! {
     struct Depth {
         due: u64,
         later: u64,
+        /// Jobs with an error that become due later.
+        retrying: u64,
         running: u64,
         parked: u64,
     } optional {
         /// The age of the oldest due job.
         oldest_ms: f64,
+        /// The time since the oldest running job was claimed.
+        oldest_running_ms: f64,
     }
 
     /// `GET /nodes`.

@@ -1,6 +1,8 @@
   // Faults: computed from the rows of the tasks, and from the jobs, queues and nodes of the store.
   const LATE = 5000;
-  const facts = { queues: [], unknown: [], nodes: [], gone: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0 };
+  // So many jobs that fail in the same way, and will be tried again, are no accident.
+  const OUTAGE = 10;
+  const facts = { retries: [], queues: [], unknown: [], nodes: [], gone: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0 };
   const longest = (row) => Math.max(0, ...row.recent.tookMs);
   // The instant at which a run of the task should have started, by its rule; 0 if it is not due.
   const dueSince = (row) => {
@@ -16,6 +18,8 @@
     const is = row.recent.tookMs.length >= 5 ? took > Math.max(60000, 10 * usual) : row.kind === "fixed_delay" && took > Math.max(60000, 10 * (row.periodMs || 0));
     return is ? since + Math.max(60000, 10 * usual) : 0;
   };
+  // A job that runs ten times as long as any run of its task here, or for ten minutes where this process knows of none.
+  const runsLong = (it, name) => { const known = tasks.get(name), usual = known?.recent.tookMs.length >= 5 ? longest(known) : 0; return it.oldestRunningMs > (usual ? Math.max(60000, 10 * usual) : 600000); };
   // Asked for often: it is computed anew twice a second.
   const wrongs = new WeakMap();
   const wrongOf = (row) => {
@@ -64,7 +68,7 @@
       if (found.length === 1) bad(true, toTask(row.name), "1 " + kind, row.name + ", " + text);
       else bad(true, "#/tasks?state=" + kind, found.length + " " + kind, text);
     };
-    const { down } = info, { queues, unknown, nodes, gone, orphans, errors, storeFailure } = facts;
+    const { down } = info, { queues, unknown, nodes, gone, orphans, errors, retries, storeFailure } = facts;
     bad(down.length, down.length === 1 ? toTask(down[0]) : "#/tasks?state=down", "DOWN", down.length === 1 ? "critical: " + down[0] : down.length + " critical tasks");
     faulty("hung", (age) => "running for " + age);
     faulty("late", (age, row) => { const [by] = holders(row); return "by " + age + (by ? `, pool ${row.pool} held by ${by.name}` : ""); });
@@ -73,6 +77,11 @@
     bad(storeFailure, "#/queues", "store away", storeFailure.slice(0, 120));
     bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "");
     for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error);
+    const retrying = retryingIn(queues), isOutage = retries.some((it) => it.count >= OUTAGE);
+    add(isOutage ? "bad" : "wait", retrying, "#/jobs?state=ready", plural(retrying) + (retrying === 1 ? " waits" : " wait") + " to run again", "");
+    for (const it of retries.slice(0, retries[0]?.count > 1 ? 3 : 1)) add(it.count < OUTAGE ? "wait" : "bad", retrying, groupLink("ready", it), it.count + " × " + it.task, it.error);
+    const runs = queues.flatMap((queue) => queue.tasks.map((it) => ({ ...it, queue: queue.queue }))).filter((it) => runsLong(it, it.task));
+    for (const it of runs.sort((a, b) => b.oldestRunningMs - a.oldestRunningMs).slice(0, 3)) bad(true, toJobs({ state: "running", task: it.task }), "job of " + it.task, `runs for ${span(it.oldestRunningMs)} in queue ${it.queue}`);
     const waiting = queues.filter((queue) => !queue.pause && queue.tasks.some((it) => it.oldestMs > 60000 && !it.pause)), worst = waiting.reduce((a, b) => a.oldestMs > b.oldestMs ? a : b, {});
     bad(waiting.length, toJobs({ state: "ready", ...(waiting.length === 1 && { queue: worst.queue }) }), plural(sum(waiting.map((it) => it.due))) + " due", `for ${span(worst.oldestMs)} in queue ${worst.queue}`);
     for (const it of unknown.slice(0, 3)) {
@@ -90,7 +99,7 @@
     return { items, counts: { tasks: faults.length, jobs: parked, queues: waiting.length + unknown.length || Number(Boolean(storeFailure)), nodes: gone.filter(isNew).length + expired.length } };
   };
   const sum = (list) => list.reduce((all, it) => all + it, 0);
-  const parkedIn = (queues) => sum(queues.map((it) => it.parked));
+  const parkedIn = (queues) => sum(queues.map((it) => it.parked)), retryingIn = (queues) => sum(queues.map((it) => it.retrying));
   const groupLink = (state, it) => toJobs({ state, task: it.task, error: it.error });
 
   // The bar, the counts in the navigation, the title and the icon.
@@ -153,11 +162,15 @@
         // A hidden page has its title and its icon.
         if (document.hidden || isPolling) { await pollTasks(); lostAt = 0; }
         if (info.sections.includes("jobs")) {
-          const before = parkedIn(facts.queues), parked = parkedIn(await askQueues());
+          const counts = () => [parkedIn(facts.queues), retryingIn(facts.queues)], before = counts();
+          await askQueues();
+          const [parked, retrying] = counts(), isDue = (asked += 1) % 6 === 0;
           facts.storeFailure = "";
           Object.assign(facts, await ask("nodes"));
           if (!parked) facts.errors = [];
-          else if (parked !== before || (asked += 1) % 6 === 0) Object.assign(facts, await ask("jobs:errors?state=parked"));
+          else if (parked !== before[0] || isDue) Object.assign(facts, await ask("jobs:errors?state=parked"));
+          if (!retrying) facts.retries = [];
+          else if (retrying !== before[1] && !facts.retries.length || isDue) facts.retries = (await ask("jobs:errors?state=ready")).errors;
         }
       } catch (error) { if (document.hidden && error instanceof TypeError) lostAt = lostAt || Date.now(); if (error.status === 503 || error.status === 500) facts.storeFailure = error.message; }
       bar();

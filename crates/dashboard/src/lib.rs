@@ -68,7 +68,7 @@
 //! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |
 //! | `POST /jobs/{id}/edit` | body: `payload`, a text that is JSON, and if wanted its `version` and the `fence` that was seen; answer: 202 and the job. 409 if it is running, has ended, or was claimed since then; 403 if a part of the payload is hidden from the visitor |
 //! | `POST /jobs:retry`, `/jobs:cancel`, `/jobs:delete` | body: `ids`, or `matching` with the names of `GET /jobs`, and `"dryRun": true` to change nothing; answer: `count`, and `after` if there was no time for all |
-//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `running`, `parked`, `oldestMs`, `pause`, and the same of its `tasks`; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for a minute or its schedules fire; also `version` and `knownVersion` if the payloads are too new |
+//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for a minute or its schedules fire; also `version` and `knownVersion` if the payloads are too new |
 //! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut` and the `jobs` it has; `orphans`: jobs whose process is gone; `gone`: processes that died within the last hour, as far as this one knows |
 //!
 //! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,

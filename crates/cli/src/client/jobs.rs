@@ -285,7 +285,8 @@ fn queues(answer: &Queues, look: Look, api: &Api) -> Result<String, CliError> {
         let tasks = queue.tasks.iter();
         rows.extend(tasks.map(|task| depth(format!("  {}", plain(&task.task)), &task.depth)));
     }
-    let heads = ["QUEUE", "DUE", "LATER", "RUNNING", "PARKED", "LONGEST WAIT"];
+    let heads =
+        ["QUEUE", "DUE", "LATER", "RETRYING", "RUNNING", "PARKED", "LONGEST WAIT", "LONGEST RUN"];
     let table = match rows.is_empty() {
         true => "no job waits, runs or is parked\n".to_owned(),
         false => table::of(&heads, &rows, look),
@@ -340,12 +341,14 @@ fn pauses(answer: &Queues, api: &Api) -> Result<Vec<String>, CliError> {
 }
 
 fn depth(name: String, depth: &Depth) -> Vec<Cell> {
-    let oldest = depth.oldest_ms.map_or_else(|| "-".to_owned(), took);
+    let ages = [depth.oldest_ms, depth.oldest_running_ms];
+    let ages = ages.map(|age| age.map_or_else(|| "-".to_owned(), took));
     let parked = if depth.parked > 0 { Tone::Bad } else { Tone::Plain };
-    let counts = [depth.due, depth.later, depth.running].map(|count| count.to_string());
+    let counts = [depth.due, depth.later, depth.retrying, depth.running];
+    let counts = counts.map(|count| count.to_string());
     let parked = Cell::new(depth.parked.to_string(), parked);
     let counts = counts.into_iter().map(Cell::from).chain([parked]);
-    [name.into()].into_iter().chain(counts).chain([oldest.into()]).collect()
+    [name.into()].into_iter().chain(counts).chain(ages.map(Cell::from)).collect()
 }
 
 fn nodes(answer: &Nodes, look: Look, api: &Api) -> Result<String, CliError> {

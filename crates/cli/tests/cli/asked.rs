@@ -319,7 +319,7 @@ payload:
 
 #[test]
 fn queues_and_nodes_are_listed() {
-    let depth = |name: &str, of: &str| json!({ name: of, "due": 2, "later": 60, "running": 1, "parked": 0, "oldestMs": 61_000.0 });
+    let depth = |name: &str, of: &str| json!({ name: of, "due": 2, "later": 60, "retrying": 5, "running": 1, "parked": 0, "oldestMs": 61_000.0, "oldestRunningMs": 3_720_000.0 });
     let mut queue = depth("queue", "default");
     queue["tasks"] = json!([depth("task", "mail")]);
     let nodes = json!({
@@ -333,9 +333,9 @@ fn queues_and_nodes_are_listed() {
         ("GET /api/v1/nodes", 200, nodes.to_string()),
     ]);
     let expected = "\
-QUEUE     DUE   LATER   RUNNING   PARKED   LONGEST WAIT
-default   2     60      1         0        1m 1s
-  mail    2     60      1         0        1m 1s
+QUEUE     DUE   LATER   RETRYING   RUNNING   PARKED   LONGEST WAIT   LONGEST RUN
+default   2     60      5          1         0        1m 1s          1h 2m
+  mail    2     60      5          1         0        1m 1s          1h 2m
 ";
     assert_eq!(ask(&stub, &["jobs", "queues"]).output, expected);
     let expected = "\

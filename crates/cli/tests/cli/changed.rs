@@ -321,8 +321,7 @@ fn a_queue_is_paused_and_resumed() {
 fn the_list_of_queues_says_who_has_paused_what() {
     let until = "2026-03-27T12:00:00Z";
     let pause = |reason: &str| json!({ "by": "ops", "reason": reason, "until": until });
-    let depth =
-        |name: &str, of: &str| json!({ name: of, "due": 1, "later": 0, "running": 0, "parked": 0 });
+    let depth = |name: &str, of: &str| json!({ name: of, "due": 1, "later": 0, "retrying": 0, "running": 0, "parked": 0 });
     let (mut queue, mut task) = (depth("queue", "mail"), depth("task", "send"));
     task["pause"] = pause("bug");
     queue["tasks"] = json!([task]);

@@ -6,6 +6,7 @@
 //! they are missing. The text of an error is never a label.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::{JobPause, PauseScope, QueueDepth, UnknownTask};
@@ -86,6 +87,12 @@ fn counts_of_tasks(page: &mut Exposition, tasks: &[TaskSnapshot]) {
         })
     });
     page.counter("scheduler_run_finished_total", "Runs that have ended, by outcome.", finished);
+    let failed = |task: &TaskSnapshot| task.counters.failed_attempts() as f64;
+    page.counter(
+        "scheduler_attempts_failed_total",
+        "Attempts that failed, also those after which another one followed.",
+        tasks.iter().map(|task| sample([("task", task.name())], failed(task))),
+    );
     let skipped = tasks.iter().flat_map(|task| {
         let counters = &task.counters;
         let counts = [
@@ -211,6 +218,7 @@ fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
         let counts = [
             ("due", depth.due),
             ("later", depth.later),
+            ("retrying", depth.retrying),
             ("running", depth.running),
             ("parked", depth.parked),
         ];
@@ -220,15 +228,23 @@ fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
     });
     page.gauge(
         "scheduler_jobs",
-        "Jobs of the whole cluster that are due, become due later, are running or parked.",
+        "Jobs of the whole cluster that are due, become due later, wait to be tried again, are running or parked.",
         counts,
     );
+    let ages = |age: fn(&QueueDepth) -> Option<Duration>| {
+        depths.iter().map(move |depth| {
+            sample(labels_of(depth), age(depth).unwrap_or_default().as_secs_f64())
+        })
+    };
     page.gauge(
         "scheduler_jobs_oldest_due_seconds",
         "Time for which the oldest due job has waited, or 0.",
-        depths
-            .iter()
-            .map(|depth| sample(labels_of(depth), depth.oldest.unwrap_or_default().as_secs_f64())),
+        ages(|depth| depth.oldest),
+    );
+    page.gauge(
+        "scheduler_jobs_oldest_running_seconds",
+        "Time since the oldest running job was claimed, or 0.",
+        ages(|depth| depth.oldest_running),
     );
     let queues = depths.iter().map(|depth| (&*depth.queue, false));
     let paused = pauses.iter().filter_map(|paused| match &paused.scope {

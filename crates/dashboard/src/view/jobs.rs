@@ -136,7 +136,9 @@ pub(crate) fn queues(
         let queue = queues
             .entry(&depth.queue)
             .or_insert_with(|| Queue { queue: depth.queue.to_string(), ..Queue::default() });
-        let of_task = Depth { oldest_ms: depth.oldest.map(millis), ..by_name(depth)? };
+        let [oldest_ms, oldest_running_ms] =
+            [depth.oldest, depth.oldest_running].map(|age| age.map(millis));
+        let of_task = Depth { oldest_ms, oldest_running_ms, ..by_name(depth)? };
         add(&mut queue.depth, &of_task);
         let pause = tasks.get(&*depth.task).cloned().flatten();
         queue.tasks.push(QueueTask { task: depth.task.to_string(), depth: of_task, pause });
@@ -147,10 +149,15 @@ pub(crate) fn queues(
 fn add(sum: &mut Depth, depth: &Depth) {
     sum.due += depth.due;
     sum.later += depth.later;
+    sum.retrying += depth.retrying;
     sum.running += depth.running;
     sum.parked += depth.parked;
-    let oldest = sum.oldest_ms.into_iter().chain(depth.oldest_ms);
-    sum.oldest_ms = oldest.reduce(f64::max);
+    for (sum, age) in [
+        (&mut sum.oldest_ms, depth.oldest_ms),
+        (&mut sum.oldest_running_ms, depth.oldest_running_ms),
+    ] {
+        *sum = [*sum, age].into_iter().flatten().reduce(f64::max);
+    }
 }
 
 /// The processes, each with the jobs that it runs; and the jobs whose process is gone.

@@ -91,11 +91,8 @@ mod tests {
         has_all_but::<scheduler_api::JobAttempt>(&attempt, &["tookMs"]);
         let session = SessionInfo::new(id.parse::<SessionId>().unwrap(), at);
         has_all_but::<Node>(&session, &["session", "jobs"]);
-        let (queue, task) = ("mail".to_owned(), "send".to_owned());
-        let (due, later, running, parked) = (1, 2, 3, 4);
-        let (oldest, versions) = (None, Vec::new());
-        let depth = QueueDepth { queue, task, due, later, running, parked, oldest, versions };
-        has_all_but::<Depth>(&depth, &["oldestMs"]);
+        let depth = QueueDepth::empty("mail".to_owned(), "send".to_owned());
+        has_all_but::<Depth>(&depth, &["oldestMs", "oldestRunningMs"]);
         let scheduler = Scheduler::builder().environment([("PATH", "")]).settings("none.toml", "");
         let scheduler = scheduler.messages(|_| {}).tasks(tasks![]).spawn().unwrap();
         has_all_but::<Pool>(&scheduler.tasks().pools()[0], &[]);

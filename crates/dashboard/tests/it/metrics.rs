@@ -149,6 +149,7 @@ fn jobs_are_counted_and_a_store_that_does_not_answer_is_noticed() {
     };
     assert_eq!((value("default", "parked"), value("default", "due")), (1.0, 0.0));
     assert_eq!((value("later", "later"), value("later", "running")), (1.0, 0.0));
+    assert_eq!((value("later", "retrying"), value("default", "retrying")), (0.0, 0.0));
     let oldest = r#"scheduler_jobs_oldest_due_seconds{queue="later",task="mail"}"#;
     assert_eq!((found[oldest], found["scheduler_store_up"]), (0.0, 1.0));
     for (mood, is_up) in [(Mood::IsStuck, 0.0), (Mood::IsAway, 0.0), (Mood::Fails, 1.0)] {
