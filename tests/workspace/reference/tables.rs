@@ -289,7 +289,7 @@ pub(super) fn dashboard_metrics(notes: &Notes) -> String {
 }
 
 pub(super) fn facade_metrics(notes: &Notes) -> String {
-    let metrics = Metrics::of("src/observe/metrics.rs");
+    let metrics = Metrics::of("src/observe/metrics/mod.rs");
     assert!(metrics.len() > 10, "only {metrics:?}");
     table(&["metric", "type", "meaning", "labels"], metrics, notes)
 }
