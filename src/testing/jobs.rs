@@ -167,7 +167,7 @@ impl Sim {
     #[track_caller]
     fn has_unfinished_jobs(&self) -> bool {
         let depths = or_panic(self.jobs().depths());
-        depths.iter().any(|depth| depth.due + depth.later + depth.running > 0)
+        depths.iter().any(|depth| depth.unfinished() > 0)
     }
 
     #[track_caller]

@@ -11,14 +11,14 @@ const BUDGETS: [(&str, usize, usize); 12] = [
     ("scheduler-core/src", 8_080, 154),
     ("scheduler-macros/src", 2_575, 24),
     ("crates/api/src", 615, 65),
-    ("crates/cli/src", 4_135, 60),
-    ("crates/dashboard/src", 5_245, 89),
-    ("crates/expr/src", 4_040, 47),
+    ("crates/cli/src", 4_140, 60),
+    ("crates/dashboard/src", 5_265, 89),
+    ("crates/expr/src", 4_040, 48),
     ("crates/monitors/src", 1_025, 22),
     ("crates/node/src", 2_400, 30),
     ("crates/postgres/src", 3_190, 37),
-    ("crates/sqlite/src", 3_070, 23),
-    ("crates/store/src", 3_420, 84),
+    ("crates/sqlite/src", 3_090, 23),
+    ("crates/store/src", 3_445, 84),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

@@ -120,6 +120,12 @@ impl QueueDepth {
         }
     }
 
+    /// The jobs that wait or run.
+    #[must_use]
+    pub const fn unfinished(&self) -> u64 {
+        self.due + self.later + self.retrying + self.running
+    }
+
     /// Counts due jobs with payloads of one version. Their oldest has waited for so long.
     pub fn add_due(&mut self, version: u32, due: u64, oldest: Duration) {
         self.due += due;

@@ -270,7 +270,7 @@ impl Lab {
         let store = self.open();
         eventually(limit, "no job is unfinished", || {
             let depths = store.depths().expect("the store answers");
-            depths.iter().all(|depth| depth.due + depth.later + depth.running == 0).then_some(())
+            depths.iter().all(|depth| depth.unfinished() == 0).then_some(())
         });
     }
 
@@ -284,7 +284,7 @@ impl Lab {
         eventually(limit, &format!("no job of {task} is unfinished"), || {
             let depths = store.depths().expect("the store answers");
             let mut depths = depths.iter().filter(|depth| depth.task == task);
-            depths.all(|depth| depth.due + depth.later + depth.running == 0).then_some(())
+            depths.all(|depth| depth.unfinished() == 0).then_some(())
         });
     }
 
