@@ -107,6 +107,14 @@ pub enum JobsError {
     /// The store has not done it, and says why.
     #[error(transparent)]
     NotDone(CommandOutcome),
+    /// A command about many jobs ended after some of them.
+    #[error("stopped after {done} jobs: {error}")]
+    Stopped {
+        /// The number of jobs with which it was done.
+        done: u64,
+        /// The answer of the store about the others.
+        error: StoreError,
+    },
     /// It was not sent.
     #[error("{0}")]
     Refused(String),
@@ -122,13 +130,21 @@ impl JobsError {
     /// The store did not answer. It may have done it all the same.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
-        matches!(self, Self::Store(StoreError::Unavailable(_) | StoreError::NotExecuted(_)))
+        let answer = self.store_error();
+        matches!(answer, Some(StoreError::Unavailable(_) | StoreError::NotExecuted(_)))
     }
 
     /// The store has answered with an error, such as a missing right or a full disk, and has done nothing.
     #[must_use]
     pub fn is_failed(&self) -> bool {
-        matches!(self, Self::Store(StoreError::Failed(_)))
+        matches!(self.store_error(), Some(StoreError::Failed(_)))
+    }
+
+    fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            Self::Store(error) | Self::Stopped { error, .. } => Some(error),
+            Self::NotDone(_) | Self::Refused(_) => None,
+        }
     }
 
     /// There is no such job or schedule.

@@ -49,7 +49,7 @@ use crate::task::TaskSpec;
 /// ```
 #[derive(Clone)]
 pub struct Jobs {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<JobsContext>,
 }
 
 /// The number of jobs that a command takes in one transaction.
@@ -58,7 +58,7 @@ const BATCH: u32 = 1_000;
 /// Resolves a schedule that code gives while the program runs, under a name.
 pub(crate) type Rules = Arc<dyn Fn(&str, Schedule) -> Result<TaskSpec, String> + Send + Sync>;
 
-pub(super) struct Inner {
+pub(super) struct JobsContext {
     pub(super) client: Client,
     /// The tasks of this process, by name.
     pub(super) tasks: OnceLock<BTreeMap<Arc<str>, KnownTask>>,
@@ -79,7 +79,7 @@ impl Jobs {
     pub(crate) fn new(client: Client) -> Self {
         let (tasks, rules, calendars) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let pauses = KnownPauses::default();
-        Self { inner: Arc::new(Inner { client, tasks, rules, calendars, pauses }) }
+        Self { inner: Arc::new(JobsContext { client, tasks, rules, calendars, pauses }) }
     }
 
     /// Says what the tasks of this process are, and what their rules may name.
@@ -105,7 +105,7 @@ impl Jobs {
     /// Knows what another one knows.
     #[cfg(feature = "testing")]
     pub(crate) fn know_as(&self, other: &Self) {
-        let Inner { tasks, rules, calendars, .. } = &*other.inner;
+        let JobsContext { tasks, rules, calendars, .. } = &*other.inner;
         if let Some((tasks, calendars)) = tasks.get().zip(calendars.get()) {
             self.know_tasks(tasks.clone(), calendars.clone());
         }
@@ -329,6 +329,10 @@ impl Jobs {
             let all = self.inner.client.timed(|store, not_after| {
                 let (filter, limit) = (filter.clone(), BATCH);
                 store.command_all(&CommandAll { action, filter, limit, not_after })
+            });
+            let all = all.map_err(|error| match done {
+                0 => JobsError::Store(error),
+                done => JobsError::Stopped { done, error },
             })?;
             done += all.done;
             match all.last {

@@ -78,8 +78,8 @@ pub trait EnqueueInAsync {
     ) -> impl Future<Output = Result<Vec<Enqueued>, StoreError>> + Send;
 }
 
-/// In a transaction of yours: the jobs exist if and when it is committed. A process that waits finds them when it next asks
-/// the store.
+/// In a transaction of yours: the jobs exist if and when it is committed. On PostgreSQL the commit wakes the processes that wait,
+/// unless they poll only (`Wakeup::Poll`); else a process finds them when it next asks the store.
 impl Jobs {
     /// Enqueues a job in a transaction of `rusqlite`, `postgres`, or [another client](EnqueueIn) on the store's database.
     ///

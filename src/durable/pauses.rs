@@ -24,7 +24,8 @@ pub(super) fn stored(pause: &Pause, since: StoreTime) -> StoredPause {
 /// Pauses of kinds of jobs and of queues, for all processes and after restarts.
 ///
 /// While a kind or a queue is paused, jobs are still accepted, and wait. Runs in progress go on. No process claims a job of it
-/// once the call has returned; what a process has claimed ahead goes back as soon as it hears of the pause.
+/// once the call has returned, unless a claim was under way for longer than a second; what a process has claimed ahead goes back as
+/// soon as it hears of the pause.
 impl Jobs {
     /// Pauses a kind of job: its jobs wait until it is resumed, or until an instant. One that is paused gets the new reason and
     /// end.

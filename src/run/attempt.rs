@@ -209,7 +209,7 @@ fn enter<R>(run: Run, step: impl FnOnce(&Run) -> R) -> R {
     match (answer, run, step) {
         (Ok(Some(answer)), ..) => answer,
         (_, Some(run), Some(step)) => {
-            let _inner = Inner::enter(run.clone());
+            let _inner = InnerRun::enter(run.clone());
             step(&run)
         }
         _ => unreachable!("a step that was taken has an answer"),
@@ -227,16 +227,16 @@ impl Drop for Outermost<'_> {
 }
 
 /// While it lives, the thread executes a run inside another.
-struct Inner;
+struct InnerRun;
 
-impl Inner {
+impl InnerRun {
     fn enter(run: Run) -> Self {
         let _ = INNER.try_with(|inner| inner.borrow_mut().push(run));
         Self
     }
 }
 
-impl Drop for Inner {
+impl Drop for InnerRun {
     fn drop(&mut self) {
         drop(INNER.try_with(|inner| inner.borrow_mut().pop()));
     }

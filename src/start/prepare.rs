@@ -25,7 +25,7 @@ use crate::start::durable::Durable;
 use crate::start::error::StartError;
 use crate::start::pools::{self, Pool, PoolPlan};
 use crate::start::registrar::{Crons, ResolveContext, collect_definitions, resolve};
-use crate::start::report::{Message, Messages, no_tasks, panics_abort};
+use crate::start::report::{Message, Messages, durable_without_timeout, no_tasks, panics_abort};
 use crate::start::task_table::ENDED_KEPT;
 use crate::start::tasks::Tasks;
 use crate::task::TaskSpec;
@@ -378,7 +378,13 @@ fn with_messages<'a>(mut report: String, messages: impl Iterator<Item = &'a Mess
 fn warnings(specs: &[TaskSpec], builder: &Builder, now: DateTime<Utc>) -> Vec<Message> {
     let of_tasks = specs.iter().filter_map(|spec| spec.warning(now)).map(Message::warn);
     let no_tasks = (specs.is_empty() && !builder.is_enqueue_only()).then(no_tasks);
-    no_tasks.into_iter().chain(panics_abort()).chain(of_tasks).collect()
+    let has_no_timeout = |spec: &&TaskSpec| {
+        spec.durable.is_some() && spec.policy.timeout.is_none() && !spec.is_disabled()
+    };
+    let names: Vec<&str> = specs.iter().filter(has_no_timeout).map(|spec| &**spec.name()).collect();
+    let names: &[&str] = if builder.is_enqueue_only() { &[] } else { &names };
+    let unlimited = durable_without_timeout(names);
+    no_tasks.into_iter().chain(panics_abort()).chain(unlimited).chain(of_tasks).collect()
 }
 
 /// The pools of the builder but the default one.

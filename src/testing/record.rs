@@ -170,9 +170,9 @@ impl Expected {
 }
 
 /// As it is written in the macro: `Error("disk full")`.
-struct Shown<'a>(&'a Outcome);
+struct ShownOutcome<'a>(&'a Outcome);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for ShownOutcome<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Outcome::Success => f.write_str("Success"),
@@ -204,7 +204,7 @@ pub fn check_outcomes(sim: &Sim, task: &str, expected: &[Expected]) {
             _ => '!',
         };
         let wanted = wanted.map_or("no run".to_owned(), |wanted| format!("{wanted:?}"));
-        let was = was.map_or("no run".to_owned(), |was| Shown(was).to_string());
+        let was = was.map_or("no run".to_owned(), |was| ShownOutcome(was).to_string());
         lines.push_str(&format!("\n{mark} {:3}  {wanted} / {was}", index + 1));
     }
     panic!("{lines}");

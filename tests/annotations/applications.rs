@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, channel};
 use scheduler::store::{Model, Store as _};
 use scheduler::{NodeOptions, Scheduler, TaskList, job, tasks};
 
-#[job(name = "sell")]
+#[job(name = "sell", timeout = "10m")]
 fn sell() {}
 
-#[job(name = "pay")]
+#[job(name = "pay", timeout = "10m")]
 fn pay() {}
 
 /// A process of an application, and what it says.

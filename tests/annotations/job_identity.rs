@@ -12,7 +12,7 @@ use scheduler::{
 };
 use serde::{Deserialize, Serialize};
 
-#[job(name = "send-invoice", queue = "mail", retry(max = 2, base = "10s"))]
+#[job(name = "send-invoice", queue = "mail", retry(max = 2, base = "10s"), timeout = "10m")]
 fn send_invoice(run: &Run, seen: &Seen, #[payload] number: u32) -> Result<(), JobError> {
     seen.0.lock().expect("no run panics while it holds it").push(run.info());
     if number == 0 {
@@ -21,7 +21,7 @@ fn send_invoice(run: &Run, seen: &Seen, #[payload] number: u32) -> Result<(), Jo
     Err(JobError::failed("no connection to smtp:25"))
 }
 
-#[job(name = "read-invoice", retry(max = 1))]
+#[job(name = "read-invoice", retry(max = 1), timeout = "10m")]
 fn read_invoice(#[payload] _invoice: Invoice) {}
 
 /// A payload that the code cannot decode.

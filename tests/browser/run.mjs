@@ -823,6 +823,22 @@ test("jobs of a task that no process has are in the bar, with the nearest name",
   await page.finish();
 });
 
+test("an outage with attempts left, and a job that hangs elsewhere, are in the bar until they are over", "outage", async (scene, browser) => {
+  const page = await browser.page(scene);
+  const item = (name) => page.locator("#trouble li.bad").getByRole("link", { name });
+  await item(/50 jobs wait to run again$/).waitFor({ timeout: 15000 });
+  await item(/job of shop::crawl: runs for 20 min.* in queue default$/).waitFor();
+  await section(page, "Queues");
+  const row = page.locator("#queues tbody tr").filter({ hasText: "shop::charge" });
+  equal(await row.locator("td[data-label=Retrying]").textContent(), "50", "retrying");
+  await item(/50 × shop::charge: POST \/charges\/\*: Service Unavailable$/).click();
+  await page.locator("#jobs tbody tr").first().getByText(/Service Unavailable/).waitFor();
+  await scene.tell("mend");
+  await scene.api("jobs:retry", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ matching: { state: "ready", task: "shop::charge" } }) });
+  await page.locator("#trouble").getByText(/wait to run again/).waitFor({ state: "hidden", timeout: 15000 });
+  await page.finish();
+});
+
 test("a store that is away is said, and what was there stays", "jobs", async (scene, browser) => {
   await parked(scene);
   const page = await browser.page(scene);

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::layers;
-use crate::sources::root;
+use crate::sources::{self, root};
 
 const DOCUMENTS: [&str; 10] = [
     "README.md",
@@ -56,6 +56,27 @@ fn every_path_in_a_document_leads_to_something() {
         }
     }
     assert!(count > 100, "only {count} paths were found");
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_file_that_a_comment_names_is_there() {
+    let mut faults = Vec::new();
+    for file in sources::of("").into_iter().chain(sources::with_ending("sql")) {
+        let text = fs::read_to_string(&file.file).expect("a source file");
+        let folder = file.file.parent().expect("a folder");
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim_start();
+            let is_comment = ["//", "--"].iter().any(|start| line.starts_with(start));
+            let named = if is_comment { paths(line) } else { Vec::new() };
+            // A path counts from another folder each time.
+            let is_name = |path: &&str| path.ends_with(".rs") && !path.contains('/');
+            let names = named.into_iter().map(|(_, path)| path).filter(is_name);
+            for path in names.filter(|path| !exists(folder, path)) {
+                faults.push(format!("{}:{}: there is no `{path}`", file.path, number + 1));
+            }
+        }
+    }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct LintArgs {
 }
 
 /// The result for one expression.
-enum Verdict {
+enum Linted {
     Faulty(CliError),
     Read(Vec<Finding>),
 }
@@ -47,7 +47,7 @@ enum Verdict {
 pub(crate) fn lint(args: &LintArgs, ctx: &mut Context<'_>) -> Result<u8, CliError> {
     let verdicts = if args.running {
         let tasks = findings(&Api::new(&args.server, ctx)?, ctx.now())?;
-        tasks.into_iter().map(|(name, findings)| (name, Verdict::Read(findings))).collect()
+        tasks.into_iter().map(|(name, findings)| (name, Linted::Read(findings))).collect()
     } else {
         let asked = context::zone(args.zone.as_deref(), ctx)?;
         asked.tell(ctx);
@@ -57,8 +57,8 @@ pub(crate) fn lint(args: &LintArgs, ctx: &mut Context<'_>) -> Result<u8, CliErro
         judged.collect::<Vec<_>>()
     };
     let is_bad = verdicts.iter().any(|(_, verdict)| match verdict {
-        Verdict::Faulty(_) => true,
-        Verdict::Read(findings) => args.deny && !findings.is_empty(),
+        Linted::Faulty(_) => true,
+        Linted::Read(findings) => args.deny && !findings.is_empty(),
     });
     if args.json {
         let name = if args.running { "task" } else { "expression" };
@@ -72,26 +72,26 @@ pub(crate) fn lint(args: &LintArgs, ctx: &mut Context<'_>) -> Result<u8, CliErro
     Ok(if is_bad { NO } else { OK })
 }
 
-fn judge(text: &str, zone: Zone, now: DateTime<Utc>) -> Verdict {
+fn judge(text: &str, zone: Zone, now: DateTime<Utc>) -> Linted {
     let cron = match parse(text) {
         Ok(cron) => cron,
-        Err(fault) => return Verdict::Faulty(fault),
+        Err(fault) => return Linted::Faulty(fault),
     };
     match cron.never_fires() {
         Some(never) => {
-            Verdict::Faulty(CliError::no(never.to_string()).at(cron.source(), never.span(), ""))
+            Linted::Faulty(CliError::no(never.to_string()).at(cron.source(), never.span(), ""))
         }
         None => match Times::new(std::slice::from_ref(&cron), zone).silent_after(now) {
-            Some(silent) => Verdict::Faulty(silent),
-            None => Verdict::Read(all(&cron, zone, now)),
+            Some(silent) => Linted::Faulty(silent),
+            None => Linted::Read(all(&cron, zone, now)),
         },
     }
 }
 
-fn say(text: &str, verdict: &Verdict, ctx: &mut Context<'_>) -> Result<(), CliError> {
+fn say(text: &str, verdict: &Linted, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match verdict {
-        Verdict::Faulty(fault) => ctx.say(format_args!("{}: {fault}", shown(text))),
-        Verdict::Read(findings) => findings.iter().try_for_each(|finding| {
+        Linted::Faulty(fault) => ctx.say(format_args!("{}: {fault}", shown(text))),
+        Linted::Read(findings) => findings.iter().try_for_each(|finding| {
             let Finding { lint, what, help } = finding;
             ctx.say(format_args!("{}: warning: {what} [{lint}]\n  help: {help}", shown(text)))
         }),
@@ -104,13 +104,13 @@ fn shown(text: &str) -> String {
     if is_plain { text.to_owned() } else { crate::error::named(text) }
 }
 
-fn as_json(name: &str, text: &str, verdict: &Verdict) -> Value {
+fn as_json(name: &str, text: &str, verdict: &Linted) -> Value {
     match verdict {
-        Verdict::Faulty(fault) => {
+        Linted::Faulty(fault) => {
             let error = json!({ "what": fault.what(), "help": fault.first_help() });
             json!({ name: text, "error": error, "findings": [] })
         }
-        Verdict::Read(findings) => {
+        Linted::Read(findings) => {
             let findings = findings.iter().map(|finding| {
                 json!({ "lint": finding.lint, "what": finding.what, "help": finding.help })
             });

@@ -7,7 +7,8 @@
 
 use std::io::BufRead;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -17,7 +18,7 @@ use scheduler::{
     tasks,
 };
 use scheduler_dashboard::{Dashboard, DashboardServer};
-use scheduler_store::Open;
+use scheduler_store::{Enqueue, NewJob, Open, Poll, TaskRoom};
 
 const TOKEN: &str = "operator-0123456789";
 
@@ -59,6 +60,56 @@ fn image(#[payload] number: u32) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("cannot decode image {number}.png"))
+}
+
+/// A dead API: its jobs fail, and have attempts left.
+#[job(name = "shop::charge", retry(max = 10, base = "1h", cap = "2h"))]
+fn charge(#[payload] number: u32) -> Result<(), String> {
+    if IS_MENDED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    Err(format!("POST /charges/{number}: Service Unavailable"))
+}
+
+/// A job of another process has run for 20 minutes, as long as none before.
+fn with_outage(builder: Builder) -> Builder {
+    let now = Arc::new(AtomicI64::new(StoreTime::from(SystemClock::new().wall()).as_micros()));
+    let clock = Arc::clone(&now);
+    let store = Model::with_clock(move || StoreTime::from_micros(clock.load(Ordering::Relaxed)));
+    let (lease, not_after) = (Duration::from_secs(86_400), StoreTime::MAX);
+    let id = "00000000-0000-4000-8000-000000000002".parse().expect("an identity");
+    let [label, build, application] = ["web-2", "1.2.3", ""].map(ToOwned::to_owned);
+    let tasks = [].into();
+    let open = Open { id, replaces: None, label, build, application, tasks, lease, not_after };
+    store.open(&open).expect("a store in memory");
+    let job = NewJob::new(
+        "00000000-0000-4000-8000-000000000003".parse().expect("an identity"),
+        "shop::crawl",
+    );
+    store.enqueue(&Enqueue { jobs: vec![job], not_after }).expect("a job");
+    let task = TaskRoom { task: "shop::crawl".into(), room: 1, version: 0 };
+    let (tasks, queues, with_leases) = ([task].into(), None, false);
+    let (limit, abandon_limit, lost_limit) = (1, 0, 0);
+    let poll = Poll {
+        session: id,
+        tasks,
+        queues,
+        limit,
+        abandon_limit,
+        lost_limit,
+        with_leases,
+        not_after,
+    };
+    assert_eq!(store.poll(&poll).expect("a claim").jobs.len(), 1);
+    let offset = Duration::from_secs(1_200);
+    std::thread::spawn(move || {
+        loop {
+            let later = StoreTime::from(SystemClock::new().wall()).after(offset);
+            now.store(later.as_micros(), Ordering::Relaxed);
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+    });
+    builder.tasks(tasks![charge]).store(store).node(NodeOptions::default().label("web-1"))
 }
 
 /// An outage: a task that hangs and the one it starves, a critical one that fails, a hundred parked jobs, a node that
@@ -149,6 +200,7 @@ fn scene(scene: &str) -> Builder {
                 std::thread::park_timeout(Duration::from_millis(10));
             }
         }),
+        "outage" => with_outage(builder).task("import", hourly(), |_| {}),
         "jobs" | "unknown" => with_store(builder).task("import", hourly(), |_| {}),
         _ => builder
             .task("tick", Schedule::fixed_rate("300ms"), |_| {})
@@ -186,6 +238,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if name == "trouble" {
         scheduler.jobs()?.enqueue_all((0..100).map(image::job).collect())?;
         scheduler.tasks().get("import")?.pause_with(&Pause::new().by("night shift"))?;
+    } else if name == "outage" {
+        scheduler.jobs()?.enqueue_all((0..50).map(charge::job).collect())?;
     } else if let Ok(jobs) = scheduler.jobs() {
         enqueue(&jobs)?;
         if name == "unknown" {

@@ -5,8 +5,8 @@ use std::error::Error;
 use std::sync::LazyLock;
 
 use scheduler_store::{
-    Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JOB_COLUMNS_SHOWN, JobRow,
-    NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime,
+    Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JobRow, NEW_JOB_COLUMNS, NewColumn,
+    SCHEDULE_COLUMNS, StoreTime,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::private::BytesMut;
@@ -122,8 +122,8 @@ pub(crate) fn value<'a, R>(
 }
 
 /// The columns of a job that programs read.
-pub(crate) fn shown() -> &'static [Column<JobRow>] {
-    JOB_COLUMNS.split_at(JOB_COLUMNS_SHOWN).0
+pub(crate) fn shown() -> impl Iterator<Item = &'static Column<JobRow>> {
+    JOB_COLUMNS.iter().filter(|column| !column.is_hidden)
 }
 
 /// The columns of a new job. The store finds out by itself whether one was sent before.

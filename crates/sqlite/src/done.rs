@@ -160,7 +160,7 @@ impl DoneRow {
 
 /// Writes jobs one after the other: numbers in as few bytes as they need, and a text that the job before has, too, in one.
 fn encode(rows: &[SqliteJob]) -> Vec<u8> {
-    let mut out = JobEncoder::default();
+    let mut out = JobEncoder { bytes: Vec::new(), last: [const { None }; COLUMNS], last_time: 0 };
     for row in rows {
         let blank = row.is_gone.then(|| without_contents(&row.job).into());
         let kept = blank.as_ref().unwrap_or(&row.kept);
@@ -214,7 +214,7 @@ fn without_contents(job: &StoredJob) -> StoredJob {
 
 /// Reads what [`encode`] has written, up to the first job that is damaged.
 fn decode(bytes: &[u8], ended_at: StoreTime) -> Vec<SqliteJob> {
-    let mut from = JobDecoder { bytes, last: Default::default(), last_time: 0 };
+    let mut from = JobDecoder { bytes, last: [None; COLUMNS], last_time: 0 };
     let mut rows = Vec::new();
     while !from.bytes.is_empty() {
         let Some(row) = read(&mut from, ended_at) else { break };
@@ -264,7 +264,6 @@ fn read(from: &mut JobDecoder<'_>, ended_at: StoreTime) -> Option<SqliteJob> {
 /// The number of columns that may repeat the job before.
 const COLUMNS: usize = JOB_COLUMNS.len();
 
-#[derive(Default)]
 struct JobEncoder {
     bytes: Vec<u8>,
     last: [Option<Vec<u8>>; COLUMNS],

@@ -111,7 +111,7 @@ pub enum EndedColumn {
     Apart,
     /// For each job.
     Each,
-    /// Once if it is the same in all jobs.
+    /// Once if it is the same in all jobs. For columns without nulls; others are `Blank`.
     Same,
     /// Once if it is zero, false, empty or null in all jobs.
     Blank,
@@ -130,6 +130,8 @@ pub struct Column<R: 'static> {
     pub ended: EndedColumn,
     /// True if it changes after the row was made, without a command about it.
     pub changes: bool,
+    /// True if only stores know of it.
+    pub is_hidden: bool,
     /// Its value in a row.
     pub get: for<'a> fn(&'a R) -> ColumnValue<'a>,
     /// Sets it. A value of another kind becomes an empty one.
@@ -147,6 +149,10 @@ impl<R> Column<R> {
 
     pub(crate) const fn changes(self) -> Self {
         Self { changes: true, ..self }
+    }
+
+    const fn hidden(self) -> Self {
+        Self { is_hidden: true, ..self }
     }
 }
 
@@ -175,6 +181,7 @@ macro_rules! column {
             is_nullable: <$type as $crate::column::ColumnField>::IS_NULLABLE,
             ended: $crate::column::EndedColumn::Each,
             changes: false,
+            is_hidden: false,
             get: $get,
             set: $set,
         }
@@ -304,7 +311,7 @@ impl From<StoredJob> for JobRow {
 
 type Row = JobRow;
 
-/// All columns of a job. A new one is a line here, one in the table of each store, and a field of [`StoredJob`].
+/// All columns of a job. The list in CONTRIBUTING.md says what a new one needs.
 pub const JOB_COLUMNS: [Column<JobRow>; 28] = [
     column!("id", JobId, row.job.id).ended(EndedColumn::Apart),
     column!("task", String, row.job.task).ended(EndedColumn::Same),
@@ -354,12 +361,9 @@ pub const JOB_COLUMNS: [Column<JobRow>; 28] = [
     column!("error", Option<String>, row.job.error).ended(EndedColumn::Blank).changes(),
     column!("traceparent", Option<String>, row.job.traceparent).ended(EndedColumn::Blank),
     column!("attempts", Vec<JobAttempt>, row.job.attempts).ended(EndedColumn::Blank).changes(),
-    column!("key_until", KeyUntil, row.key_until).ended(EndedColumn::Blank),
-    column!("is_exclusive", bool, row.is_exclusive).ended(EndedColumn::Blank),
+    column!("key_until", KeyUntil, row.key_until).ended(EndedColumn::Blank).hidden(),
+    column!("is_exclusive", bool, row.is_exclusive).ended(EndedColumn::Blank).hidden(),
 ];
-
-/// The number of the first columns, which [`StoredJob`] has.
-pub const JOB_COLUMNS_SHOWN: usize = JOB_COLUMNS.len() - 2;
 
 fn schedule(row: &JobRow) -> ColumnValue<'_> {
     row.job
@@ -530,6 +534,38 @@ mod tests {
         let late = NewJob { when: When::After(Duration::MAX), ..new(1) };
         let json = statement_json(&[late]).expect("it can be stored");
         assert!(json.contains("\"wait\":300000000000000000"), "{json}");
+    }
+
+    /// A field that has no column is forgotten by both stores.
+    #[test]
+    fn each_field_has_its_columns() {
+        let NewJob { id: _, task: _, payload: _, queue: _, priority: _, when: _, key: _, .. } =
+            new(1);
+        let new = ["id", "task", "payload", "version", "queue", "priority", "at", "wait", "key"];
+        let more = [
+            "until_start",
+            "replace",
+            "key_for",
+            "max_attempts",
+            "abandon",
+            "traceparent",
+            "resent",
+        ];
+        let names: Vec<_> = NEW_JOB_COLUMNS.iter().map(|column| column.name).collect();
+        assert!(new.iter().chain(&more).all(|name| names.contains(name)), "{names:?}");
+        let job = StoredJob::empty(JobId::from_uuid(Uuid::nil()));
+        let Json::Object(fields) = serde_json::to_value(&job).expect("JSON") else { panic!() };
+        for field in fields.keys() {
+            let parts: &[&str] = match &**field {
+                "payload" => &["payload", "payload_version"],
+                "origin" => &["schedule", "tick", "missed"],
+                field => &[field],
+            };
+            let is_shown = |name: &&str| {
+                JOB_COLUMNS.iter().any(|column| column.name == *name && !column.is_hidden)
+            };
+            assert!(parts.iter().all(is_shown), "no column has the field `{field}`");
+        }
     }
 
     #[test]

@@ -44,8 +44,8 @@ mod store;
 
 pub use check::{NAME_MAX, PAYLOAD_MAX, TEXT_MAX, check_name, identifier, storable};
 pub use column::{
-    Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JOB_COLUMNS_SHOWN, JobRow,
-    NEW_JOB_COLUMNS, NewColumn, statement_json,
+    Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JobRow, NEW_JOB_COLUMNS, NewColumn,
+    statement_json,
 };
 pub use command::{
     BulkOutcome, Command, CommandAll, CommandOutcome, JobAction, JobPause, Pause, PauseScope,

@@ -189,7 +189,7 @@ impl ScheduledThreadPool {
     {
         let clock = &self.state().clock;
         let until = limit.map(|limit| clock.now() + limit);
-        let finish = Arc::new(Finish::default());
+        let finish = Arc::new(CallEnd::default());
         let mut members = Members { handles: Vec::new() };
         let mut failed = 0;
         let mut last = Error::argument("list of bodies", "it is empty");
@@ -245,18 +245,18 @@ fn failure_of<T: Send + Sync + 'static>(handle: &TaskHandle<T>) -> Error {
 }
 
 /// The members of a race that have ended, in the order in which they did.
-struct Finish {
+struct CallEnd {
     gate: Arc<EventCount>,
     ended: Mutex<Vec<usize>>,
 }
 
-impl Default for Finish {
+impl Default for CallEnd {
     fn default() -> Self {
         Self { gate: Arc::new(EventCount::new()), ended: Mutex::new(Vec::new()) }
     }
 }
 
-impl Finish {
+impl CallEnd {
     fn watch<T: Send + Sync + 'static>(self: &Arc<Self>, handle: &TaskHandle<T>, index: usize) {
         let this = Arc::clone(self);
         handle.on_done(move |_: TaskState| {

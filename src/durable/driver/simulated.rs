@@ -16,17 +16,17 @@ use crate::base::sync::{Mutex, MutexGuard};
 /// The nodes of a simulation. While nothing changes the store, their polls and renewals find and change nothing: a node that
 /// rests sends none, and time may go on to the next instant at which something is due.
 #[derive(Default)]
-pub(crate) struct SimulatedNodes(Mutex<Vec<SimulatedNode>>);
+pub(crate) struct SimulatedNodes(Mutex<Vec<RunningNode>>);
 
 #[derive(Clone)]
-struct SimulatedNode {
+struct RunningNode {
     life: usize,
     driver: Weak<NodeDriver>,
 }
 
 impl SimulatedNodes {
     pub(crate) fn add(&self, life: usize, driver: Weak<NodeDriver>) {
-        self.lock().push(SimulatedNode { life, driver });
+        self.lock().push(RunningNode { life, driver });
     }
 
     /// Has nodes rest that have nothing to do, unless `may_rest` is false, and the others work. To be called before time
@@ -48,7 +48,7 @@ impl SimulatedNodes {
         nodes.iter().filter_map(|node| node.driver.upgrade()).for_each(|driver| driver.disturb());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<SimulatedNode>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<RunningNode>> {
         self.0.lock()
     }
 }

@@ -21,7 +21,7 @@ use crate::run::RunInfo;
 /// Writes events to the recorder of the program.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    running: Running,
+    running: RunningGauge,
 }
 
 impl Listener for Meter {
@@ -226,7 +226,7 @@ fn seconds(at: DateTime<Utc>) -> f64 {
 
 /// The names of all tasks and of runs in progress. Others are not kept: a program may use ever new ones.
 #[derive(Debug, Default)]
-struct Running(Mutex<HashMap<Arc<str>, Known>>);
+struct RunningGauge(Mutex<HashMap<Arc<str>, Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -235,7 +235,7 @@ struct Known {
     runs: usize,
 }
 
-impl Running {
+impl RunningGauge {
     fn added(&self, task: &Arc<str>) {
         self.0.lock().entry(Arc::clone(task)).or_default().present = Some(Arc::clone(task));
     }

@@ -7,14 +7,14 @@ use crate::observe::{
     StoreEvent, TaskState, UNBLOCK, duration, instant, on_one_line, plural,
 };
 use crate::start::report::Message;
-use crate::start::report::reporter::{Count, Limit, Show};
+use crate::start::report::reporter::{Count, MessageLimit, Show};
 
 /// The number of messages of one kind about a task that are shown in full before they are summed up.
 const NEWS_IN_FULL: u32 = 10;
 
 /// The messages shown lately about a task, a pool or a hook, by kind of event and, for skips, by reason.
 #[derive(Debug, Default)]
-pub(super) struct Shown(Vec<((&'static str, &'static str), Limit)>);
+pub(super) struct Shown(Vec<((&'static str, &'static str), MessageLimit)>);
 
 impl Shown {
     /// The message about an event, if one is due. `holder` is who held the threads of its pool lately.
@@ -52,7 +52,7 @@ impl Shown {
     ) -> Option<Message> {
         let kind = (event.kind.name(), which);
         let index = self.0.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
-            self.0.push((kind, Limit::new(in_full(event), 1)));
+            self.0.push((kind, MessageLimit::new(in_full(event), 1)));
             self.0.len() - 1
         });
         match self.0[index].1.ask(event.at, count) {
@@ -334,17 +334,32 @@ pub(crate) fn panics_abort() -> Option<Message> {
     })
 }
 
+/// The first names, and the number of the others.
+fn first_names(names: &[&str]) -> String {
+    let first = names.iter().take(NAMES_MAX).map(|name| format!("`{}`", on_one_line(name)));
+    let first = first.collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => first,
+        more => format!("{first}, and {more} more"),
+    }
+}
+
+/// The warning for durable tasks whose runs may last for ever.
+pub(crate) fn durable_without_timeout(tasks: &[&str]) -> Option<Message> {
+    let (count, names) = (plural(tasks.len() as u64, "durable task"), first_names(tasks));
+    let text = format!(
+        "{count} without `timeout`, so that a run that hangs keeps its worker and its key for ever: {names}"
+    );
+    let help =
+        "help: #[job(timeout = \"10m\")], or `scheduler.defaults.timeout = \"10m\"` for all tasks";
+    (!tasks.is_empty()).then(|| Message::warn(text).note(help))
+}
+
 /// The warning for annotated tasks that another scheduler of the process runs, too.
 pub(crate) fn tasks_shared_with_other_schedulers(tasks: &[&str]) -> Message {
-    let names: Vec<String> = tasks.iter().map(|name| format!("`{}`", on_one_line(name))).collect();
-    let more = names.len().saturating_sub(NAMES_MAX);
-    let (names, more) = match more {
-        0 => (names.join(", "), String::new()),
-        more => (names[..NAMES_MAX].join(", "), format!(", and {more} more")),
-    };
-    let count = plural(tasks.len() as u64, "annotated task");
+    let (count, names) = (plural(tasks.len() as u64, "annotated task"), first_names(tasks));
     Message::warn(format!(
-        "another scheduler of this process runs the same {count}, so that each runs more than once: {names}{more}"
+        "another scheduler of this process runs the same {count}, so that each runs more than once: {names}"
     ))
     .note("help: Scheduler::builder().tasks(tasks![…]) names the annotated tasks of a scheduler; tasks![] is none")
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::Message;
-use super::reporter::{Count, Limit, Show};
+use super::reporter::{Count, MessageLimit, Show};
 use crate::observe::{Event, EventKind, Failure, duration, instant, ordinal, plural};
 
 /// The number of messages about one error of a task that are shown in full before they are summed up.
@@ -23,7 +23,7 @@ const SIGNATURE_CHARS: usize = 200;
 pub(super) struct Failures {
     errors: Vec<Known>,
     /// The hidden messages of errors that were removed to make room.
-    removed: Hidden,
+    removed: HiddenFailures,
 }
 
 /// A reported error.
@@ -32,12 +32,12 @@ struct Known {
     is_run: bool,
     /// `None` for all errors beyond [`ERRORS_KEPT`].
     signature: Option<String>,
-    limit: Limit,
+    limit: MessageLimit,
 }
 
 /// The hidden failures of runs, and of attempts before the last.
 #[derive(Clone, Copy, Debug, Default)]
-struct Hidden {
+struct HiddenFailures {
     runs: u64,
     attempts: u64,
 }
@@ -99,7 +99,7 @@ impl Failures {
         let index = index.unwrap_or_else(|| {
             let in_full =
                 if is_without_tokio(failed.failure) { IN_FULL_FOR_A_BUILD } else { IN_FULL };
-            self.errors.push(Known { is_run, signature, limit: Limit::new(in_full, 1) });
+            self.errors.push(Known { is_run, signature, limit: MessageLimit::new(in_full, 1) });
             self.errors.len() - 1
         });
         &mut self.errors[index]
@@ -130,7 +130,7 @@ impl Failures {
     }
 }
 
-impl Hidden {
+impl HiddenFailures {
     fn add(&mut self, known: &mut Known) {
         let sum = if known.is_run { &mut self.runs } else { &mut self.attempts };
         let hidden = known.limit.take_hidden().map_or(0, |hidden| hidden.count.number);

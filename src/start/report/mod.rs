@@ -22,6 +22,8 @@ pub(crate) use banner::{
     Banner, FiredBy, PoolLine, ROWS_MAX, StillRunning, TaskLine, cancelled, dropped_too_early,
     not_stopped, still_waiting, stopped, stopping, undelivered,
 };
-pub(crate) use events::{no_tasks, panics_abort, tasks_shared_with_other_schedulers};
+pub(crate) use events::{
+    durable_without_timeout, no_tasks, panics_abort, tasks_shared_with_other_schedulers,
+};
 pub(crate) use message::{Message, Messages, Sink};
 pub(crate) use reporter::Reporter;

@@ -45,7 +45,7 @@ struct ReporterInner {
     /// The run that held the threads of each pool longest, and when that was last explained.
     holders: BTreeMap<Arc<str>, (DateTime<Utc>, Longest)>,
     /// The limit of all messages together, for many tasks that fail at once.
-    all: Limit,
+    all: MessageLimit,
     is_started: bool,
     is_stopping: bool,
 }
@@ -68,7 +68,7 @@ impl Reporter {
             tasks: BTreeMap::new(),
             places: BTreeMap::new(),
             holders: BTreeMap::new(),
-            all: Limit::new(MESSAGES_MAX, MESSAGES_MAX),
+            all: MessageLimit::new(MESSAGES_MAX, MESSAGES_MAX),
             is_started: false,
             is_stopping: false,
         };
@@ -240,7 +240,7 @@ pub(super) struct Hidden {
 
 /// A token bucket: each message that is shown takes a token, and those without one are counted.
 #[derive(Clone, Debug)]
-pub(super) struct Limit {
+pub(super) struct MessageLimit {
     burst: u32,
     per_minute: u32,
     tokens: u32,
@@ -250,7 +250,7 @@ pub(super) struct Limit {
     hidden: Option<Hidden>,
 }
 
-impl Limit {
+impl MessageLimit {
     /// A limit of `burst` messages at once, and `per_minute` after them.
     pub(super) fn new(burst: u32, per_minute: u32) -> Self {
         let never = DateTime::UNIX_EPOCH;
@@ -350,7 +350,7 @@ mod tests {
         DateTime::from_timestamp(1_000_000 + second, 0).unwrap()
     }
 
-    fn show(limit: &mut Limit, second: i64) -> String {
+    fn show(limit: &mut MessageLimit, second: i64) -> String {
         match limit.ask(at(second), Count::ONE) {
             Show::InFull { hidden: Some(Hidden { count, last }), .. } => {
                 format!("full, {count} hidden until {}", (last - at(0)).num_seconds())
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn after_some_in_full_there_is_one_summary_a_minute() {
-        let mut limit = Limit::new(2, 1);
+        let mut limit = MessageLimit::new(2, 1);
         let shown: Vec<String> = (0..=122).map(|second| show(&mut limit, second)).collect();
         assert_eq!(shown[..3], ["full", "last", "-"]);
         assert!(shown[2..60].iter().all(|shown| shown == "-"));
@@ -377,14 +377,14 @@ mod tests {
 
     #[test]
     fn rare_messages_are_shown_in_full() {
-        let mut limit = Limit::new(2, 1);
+        let mut limit = MessageLimit::new(2, 1);
         let shown: Vec<String> = (0..5).map(|day| show(&mut limit, day * 86_400)).collect();
         assert_eq!(shown, ["full"; 5]);
     }
 
     #[test]
     fn a_bucket_is_filled_once_a_minute() {
-        let mut limit = Limit::new(1_000, 1_000);
+        let mut limit = MessageLimit::new(1_000, 1_000);
         let mut shown = |second| (0..1_500).filter(|_| limit.take(at(second), Count::ONE)).count();
         assert_eq!([0, 59, 60, 61, 240].map(&mut shown), [1_000, 0, 1_000, 0, 1_000]);
         assert_eq!(limit.take_hidden().map(|hidden| hidden.count.number), Some(4_500));
@@ -393,12 +393,12 @@ mod tests {
 
     #[test]
     fn a_new_burst_is_not_summed_up_with_an_old_one() {
-        let mut limit = Limit::new(1, 1);
+        let mut limit = MessageLimit::new(1, 1);
         let shown: Vec<String> =
             [0, 10, 20, 79, 139, 200].map(|second| show(&mut limit, second)).into();
         let expected = ["last", "-", "-", "3 since 0", "last", "last"];
         assert_eq!(shown, expected);
-        let mut limit = Limit::new(1, 1);
+        let mut limit = MessageLimit::new(1, 1);
         let shown: Vec<String> =
             [0, 10, 20, 80, 81, 86_400].map(|second| show(&mut limit, second)).into();
         let expected =
@@ -408,7 +408,7 @@ mod tests {
 
     #[test]
     fn messages_of_the_caller_are_not_summed_up() {
-        let mut limit = Limit::new(1, 1);
+        let mut limit = MessageLimit::new(1, 1);
         let shown = [0, 10, 20].map(|second| show(&mut limit, second));
         assert_eq!(shown, ["last", "-", "-"]);
         assert!(!limit.has_hidden(at(59)) && limit.has_hidden(at(60)));
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_does_not_silence_it() {
-        let mut limit = Limit::new(1, 1);
+        let mut limit = MessageLimit::new(1, 1);
         assert_eq!(show(&mut limit, 1_000), "last");
         assert_eq!(show(&mut limit, 1_001), "-");
         assert_eq!(show(&mut limit, 10), "2 since 10");

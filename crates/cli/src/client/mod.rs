@@ -21,11 +21,14 @@ pub(crate) use crate::client::api::{Api, ServerArgs, escaped, plain};
 mod api;
 mod changes;
 mod jobs;
+mod status;
 mod table;
 mod tasks;
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ClientCommand {
+    /// Show what is wrong with a running program and its cluster; the exit code is 0 if nothing is
+    Status(ClientArgs),
     /// List the tasks of a running program, those with problems first
     List(ClientArgs),
     /// Show a task: its schedule, its next fire times, its last runs
@@ -53,6 +56,7 @@ pub(crate) enum ClientCommand {
 /// Asks, and shows the answer.
 pub(crate) fn run(command: &ClientCommand, ctx: &mut Context<'_>) -> Result<(), CliError> {
     match command {
+        ClientCommand::Status(client) => status::run(client, ctx),
         ClientCommand::List(client) => {
             ask("/tasks", client, |answer, look, _| Ok(tasks::list(answer, look)), ctx)
         }

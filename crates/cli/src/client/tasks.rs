@@ -59,7 +59,7 @@ fn rank(task: &Task, now: Option<DateTime<Utc>>) -> u8 {
 
 /// The trouble of a task, as the dashboard names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TaskProblem {
+pub(super) enum TaskProblem {
     /// A run in progress holds up its own schedule, and takes much longer than others did.
     Hung,
     /// A run waits for a thread.
@@ -68,7 +68,7 @@ enum TaskProblem {
 }
 
 impl TaskProblem {
-    fn of(task: &Task, now: Option<DateTime<Utc>>) -> Option<Self> {
+    pub(super) fn of(task: &Task, now: Option<DateTime<Utc>>) -> Option<Self> {
         let age = |at: &Option<String>| Some(now? - instant(at)?);
         let late = if task.is_durable == Some(true) { LATE * 3 } else { LATE };
         let longest = task.recent.took_ms.iter().copied().fold(0.0, f64::max);
@@ -121,7 +121,7 @@ fn waits(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
     tasks.iter().filter_map(line).take(EXPLAINED).collect()
 }
 
-fn age(length_of_time: TimeDelta) -> String {
+pub(super) fn age(length_of_time: TimeDelta) -> String {
     length(length_of_time.num_seconds().max(0).unsigned_abs())
 }
 

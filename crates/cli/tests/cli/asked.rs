@@ -461,3 +461,75 @@ fn an_address_with_https_where_no_tls_is_spoken_says_so() {
     let help = "help: it seems to speak HTTP without TLS: write http://";
     assert!(answer.errors.contains(help), "{}", answer.errors);
 }
+
+/// A program with a store, and what is wrong there.
+fn outage(queues: (u16, String)) -> Stub {
+    let info = json!({ "zone": "UTC", "sections": ["tasks", "jobs"], "down": ["shop::report"] });
+    let nodes = json!({
+        "nodes": [{ "label": "web-1", "hasRunOut": false }, { "label": "web-2", "hasRunOut": true }],
+        "gone": [{ "session": "s", "label": "web-3" }],
+        "orphans": [{ "id": "8", "task": "mail" }],
+    });
+    let errors = |count: u64, error: &str| {
+        json!({ "errors": [{ "task": "pay", "error": error, "count": count }] }).to_string()
+    };
+    Stub::of(vec![
+        ("GET /api/v1/info", 200, info.to_string()),
+        ("GET /api/v1/tasks", 200, tasks()),
+        ("GET /api/v1/queues", queues.0, queues.1),
+        ("GET /api/v1/nodes", 200, nodes.to_string()),
+        ("GET /api/v1/jobs:errors?state=parked", 200, errors(3, "no such card")),
+        ("GET /api/v1/jobs:errors?state=ready", 200, errors(50, "POST *: Service Unavailable")),
+    ])
+}
+
+#[test]
+fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
+    let depth = json!({ "due": 4, "retrying": 50, "parked": 3, "oldestMs": 90_000.0, "oldestRunningMs": 720_000.0 });
+    let mut queue = json!({ "queue": "mail" });
+    queue.as_object_mut().unwrap().extend(depth.as_object().unwrap().clone());
+    let mut task = queue.clone();
+    task["task"] = "pay".into();
+    queue["tasks"] = json!([task]);
+    let paused = json!({ "queue": "slow", "due": 9, "oldestMs": 90_000.0, "pause": { "by": "ops", "reason": "move" } });
+    let unknown = json!([{ "task": "pya", "due": 1, "nearest": "pay" }]);
+    let queues = json!({ "queues": [queue, paused], "unknownTasks": unknown });
+    let stub = outage((200, queues.to_string()));
+    let answer = ask(&stub, &["status"]);
+    let expected = "\
+✖ DOWN: critical: shop::report
+✖ failing: shop::report, 2 in a row
+✖ 3 jobs parked
+✖ 3 × pay: no such card
+✖ 50 × pay: POST *: Service Unavailable
+✖ a job of pay runs: for 12m in queue mail
+✖ 4 jobs due: for 1m 30s in queue mail
+✖ node web-2: does not renew its lease
+✖ node web-3: lost
+✖ 1 job: of processes that are gone
+✖ no process has pya: nearest name: pay
+‖ 1 paused
+‖ 50 jobs to be tried again
+‖ queue slow paused by ops, move
+";
+    assert_eq!((&*answer.output, &*answer.errors), (expected, "error: 11 problems\n"));
+    assert_eq!(answer.code, 1);
+    let answer = ask(&stub, &["status", "--json"]);
+    let json: Value = serde_json::from_str(&answer.output).unwrap();
+    assert_eq!((&json["isWell"], json["items"].as_array().unwrap().len()), (&false.into(), 14));
+    assert_eq!((json["items"][2]["what"].as_str(), answer.code), (Some("3 jobs parked"), 1));
+}
+
+#[test]
+fn the_status_of_a_program_without_problems_is_a_success_and_a_store_that_is_away_is_one() {
+    let well = Stub::of(vec![
+        ("GET /api/v1/info", 200, json!({ "sections": ["tasks"] }).to_string()),
+        ("GET /api/v1/tasks", 200, json!({ "tasks": [tick()] }).to_string()),
+    ]);
+    let answer = ask(&well, &["status"]);
+    assert_eq!((&*answer.output, &*answer.errors, answer.code), ("nothing is wrong\n", "", 0));
+    let detail = json!({ "status": 503, "detail": "Connection refused" }).to_string();
+    let answer = ask(&outage((503, detail)), &["status"]);
+    assert!(answer.output.contains("✖ store away: "), "{}", answer.output);
+    assert_eq!(ask(&Stub::of(vec![]), &["status"]).code, 1);
+}

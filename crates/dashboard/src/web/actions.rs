@@ -63,7 +63,7 @@ impl Act {
         }
     }
 
-    /// In this process.
+    /// By the control of the task, which sends the pause and the rule of a durable one to the store.
     fn on_task(self, task: &TaskControl) -> Result<(), ControlError> {
         match self {
             Self::Run => task.run_now().map(drop),

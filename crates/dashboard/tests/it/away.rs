@@ -16,6 +16,8 @@ use scheduler_store::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mood {
     Answers,
+    /// So many times, and then it fails.
+    AnswersFew(u32),
     IsAway,
     /// It answers with an error.
     Fails,
@@ -44,7 +46,10 @@ impl Moody {
 
     fn check(&self) -> Result<(), StoreError> {
         let mood = self.mood.0.lock().unwrap();
-        let mood = self.mood.1.wait_while(mood, |mood| *mood == Mood::IsStuck).unwrap();
+        let mut mood = self.mood.1.wait_while(mood, |mood| *mood == Mood::IsStuck).unwrap();
+        if let Mood::AnswersFew(left) = &mut *mood {
+            *mood = left.checked_sub(1).map_or(Mood::Fails, Mood::AnswersFew);
+        }
         match *mood {
             Mood::IsAway => Err(StoreError::Unavailable("connection refused".to_owned())),
             Mood::Fails => Err(StoreError::Failed("permission denied (42501)".to_owned())),

@@ -1,9 +1,12 @@
 //! Jobs, queues, nodes and durable schedules, of a store.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use scheduler::store::{JobFilter, JobState};
-use scheduler::{Builder, Jobs, NodeOptions, Pause, Schedule, Schedules, Until, job, tasks};
+use scheduler::{
+    Builder, Jobs, JobsError, NodeOptions, Pause, Schedule, Schedules, Until, job, tasks,
+};
 use scheduler_dashboard::Dashboard;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -186,6 +189,33 @@ fn a_payload_that_a_visitor_does_not_see_whole_is_not_edited() {
     eventually(|| (jobs(&served).get(id).unwrap()?.state == JobState::Parked).then_some(()));
     let edited = served.post(&format!("/api/v1/jobs/{id}/edit"), "{\"payload\": \"1\"}");
     assert_eq!(edited.status, 202, "{edited:?}");
+    served.stop();
+}
+
+#[test]
+fn a_command_about_many_jobs_that_fails_says_with_how_many_it_was_done() {
+    let store = Moody::new();
+    let served = with_store(&dashboard(), &store, |builder| builder);
+    let later = || mail::job(json!({})).after(Duration::from_secs(3_600));
+    jobs(&served).enqueue_all((0..2_500).map(|_| later()).collect()).unwrap();
+    let filter = JobFilter { task: Some("mail".to_owned()), ..JobFilter::default() };
+    let mut done = Vec::new();
+    for answers in 0..4 {
+        store.set(Mood::AnswersFew(answers));
+        match jobs(&served).cancel_all(&filter) {
+            Err(JobsError::Stopped { done: some, error }) => {
+                let error = JobsError::Stopped { done: some, error };
+                assert!(error.is_failed() && !error.is_unavailable());
+                assert!(error.to_string().starts_with(&format!("stopped after {some} jobs: ")));
+                done.push(some);
+            }
+            Err(error) => assert!(error.is_failed(), "{error}"),
+            Ok(all) => done.push(all),
+        }
+    }
+    store.set(Mood::Answers);
+    done.push(jobs(&served).cancel_all(&filter).unwrap());
+    assert!(done.contains(&1_000) && done.iter().sum::<u64>() == 2_500, "{done:?}");
     served.stop();
 }
 

@@ -361,7 +361,7 @@ fn number_help(field: CronField, text: &str) -> Option<String> {
 }
 
 /// One end of a range, as it is written and as it is understood.
-struct End<'a> {
+struct RangeEnd<'a> {
     text: &'a str,
     number: u32,
 }
@@ -376,7 +376,8 @@ fn reversed_range(
     let reason = format!("{field} range {} runs backwards", quoted(item.text));
     let range = item.text.split('/').next().unwrap_or_default();
     let (first, last) = range.split_once('-').unwrap_or_default();
-    let (first, last) = (End { text: first, number: start }, End { text: last, number: end });
+    let (first, last) =
+        (RangeEnd { text: first, number: start }, RangeEnd { text: last, number: end });
     let help = if field == CronField::DayOfWeek && end == 0 {
         up_to_sunday(&first, step)
     } else if step == 1 {
@@ -389,14 +390,14 @@ fn reversed_range(
 }
 
 /// Sunday as 0 was meant to be the end of the week, which is 7.
-fn up_to_sunday(first: &End<'_>, step: usize) -> String {
+fn up_to_sunday(first: &RangeEnd<'_>, step: usize) -> String {
     let sunday = written(CronField::DayOfWeek, 7, first.text);
     let step = if step == 1 { String::new() } else { format!("/{step}") };
     format!("{}-{sunday}{step}", first.text)
 }
 
 /// From the first to the end of the field, and from its beginning to the last.
-fn two_ranges(field: CronField, first: &End<'_>, last: &End<'_>) -> String {
+fn two_ranges(field: CronField, first: &RangeEnd<'_>, last: &RangeEnd<'_>) -> String {
     let join = |low: &str, high: &str| {
         if low.eq_ignore_ascii_case(high) { low.to_owned() } else { format!("{low}-{high}") }
     };
@@ -412,7 +413,7 @@ fn two_ranges(field: CronField, first: &End<'_>, last: &End<'_>) -> String {
 }
 
 /// Each value that a step meets on its way across the end of the field.
-fn values(field: CronField, first: &End<'_>, last: &End<'_>, step: usize) -> String {
+fn values(field: CronField, first: &RangeEnd<'_>, last: &RangeEnd<'_>, step: usize) -> String {
     let count = field.max() - field.star_min() + 1;
     let met = (first.number..=last.number + count).step_by(step).map(|number| {
         let within = if number > field.max() { number - count } else { number };

@@ -9,7 +9,7 @@ use scheduler_store::{
     TaskRoom, Timing,
 };
 
-use super::ended::LOCKED;
+use super::jobs::LOCKED;
 use super::{InFlight, Node, NodePhase};
 use crate::claims::Claim;
 use crate::effect::{Answer, Effect, LostReason, NodeEvent, Request, RequestId};
@@ -232,7 +232,7 @@ impl Node {
         effects: &mut Vec<Effect>,
     ) {
         if !registered.is_alive {
-            return self.ended(register.session, now, effects);
+            return self.session_ended(register.session, now, effects);
         }
         (self.is_registered, self.is_register_locked) = (true, false);
         self.deadlines.poll = now;
@@ -244,7 +244,7 @@ impl Node {
 
     fn polled(&mut self, poll: &Poll, polled: Polled, now: Tick, effects: &mut Vec<Effect>) {
         if !polled.is_alive {
-            return self.ended(poll.session, now, effects);
+            return self.session_ended(poll.session, now, effects);
         }
         let claimed = |is_meant: fn(&StoredJob) -> bool| {
             let count = polled.jobs.iter().filter(|job| is_meant(job)).count();
@@ -380,7 +380,12 @@ impl Node {
     }
 
     /// The store says that a session has ended.
-    pub(super) fn ended(&mut self, session: SessionId, now: Tick, effects: &mut Vec<Effect>) {
+    pub(super) fn session_ended(
+        &mut self,
+        session: SessionId,
+        now: Tick,
+        effects: &mut Vec<Effect>,
+    ) {
         if self.session() == Some(session) {
             self.lose(LostReason::Ended, now, effects);
         }

@@ -11,7 +11,7 @@ use scheduler_store::{
 };
 
 use super::Node;
-use super::ended::LOCKED;
+use super::jobs::LOCKED;
 use crate::effect::{Effect, NodeEvent, Request};
 use crate::firing::{FirePlan, plan};
 
@@ -206,7 +206,7 @@ impl Node {
                     }
                 }
                 Fired::Locked => self.deadlines.poll = self.deadlines.poll.min(now + LOCKED),
-                Fired::Ended => self.ended(fire.session, now, effects),
+                Fired::Ended => self.session_ended(fire.session, now, effects),
             }
         }
     }

@@ -14,8 +14,8 @@
 //! most. A request that was given up may still be executed, until its `not_after`; its answer is never used.
 
 mod answer;
-mod ended;
 mod fire;
+mod jobs;
 mod session;
 #[cfg(test)]
 mod tests;

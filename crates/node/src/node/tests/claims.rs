@@ -221,3 +221,38 @@ fn r22_jobs_that_wait_for_a_worker_go_back_when_they_are_paused() {
     driver.until(after(7.0));
     assert_eq!(driver.jobs(JobState::Done).len(), 4);
 }
+
+/// A job that must not run twice does not wait as a claim for the end of its lost run: with its process it would be parked (R14).
+#[test]
+fn r14_a_job_that_must_not_run_twice_is_put_off_beside_its_lost_run() {
+    let mut config = config();
+    config.tasks[0].is_abandon = true;
+    let mut driver = Driver::new(config.clone(), Policy::default());
+    driver.enqueue_as(1, |job| job.on_lost = OnLost::Abandon);
+    driver.lasts = Duration::from_secs(200);
+    config.tasks[0].name = "rest".into();
+    config.tasks[0].task = "rest".into();
+    let mut other = driver.other(config, Policy::default(), driver.now);
+    let mut until = |driver: &mut Driver, second: u32| {
+        driver.until(after(second.into()));
+        other.until(after(second.into()));
+    };
+    until(&mut driver, 1);
+    driver.is_away = true;
+    (2..=60).for_each(|second| until(&mut driver, second));
+    let parked = driver.jobs(JobState::Parked);
+    assert_eq!(parked.len(), 1, "the other process has given it up");
+    let retry = Command::Retry { job: parked[0].id };
+    assert_eq!(driver.model.command(&retry, StoreTime::MAX), Ok(CommandOutcome::Done));
+    driver.is_away = false;
+    driver.lasts = Duration::from_secs(1);
+    let mut claimed = 0;
+    (61..=190).for_each(|second| {
+        until(&mut driver, second);
+        claimed += driver.jobs(JobState::Running).len();
+        assert_eq!(driver.runs.len(), 1, "{second}");
+    });
+    assert!(claimed < 5, "a claim for {claimed} of 130 seconds");
+    (191..=220).for_each(|second| until(&mut driver, second));
+    assert_eq!(driver.jobs(JobState::Done).len(), 1);
+}

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use scheduler_expr::Tick;
 use scheduler_store::{
-    ClaimRef, Command, End, Enqueue, Finished, JobFilter, JobId, JobState, Model, NewJob, Next,
-    Open, Overlap, PauseScope, Payload, Priority, Refusal, Rule, ScheduleSpec, SessionTask, Store,
-    StoreError, StoreTime, StoredJob, StoredSchedule, Timing, Uuid, When,
+    ClaimRef, Command, CommandOutcome, End, Enqueue, Finished, JobFilter, JobId, JobState, Model,
+    NewJob, Next, OnLost, Open, Overlap, PauseScope, Payload, Priority, Refusal, Rule,
+    ScheduleSpec, SessionTask, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Timing,
+    Uuid, When,
 };
 
 use super::Node;

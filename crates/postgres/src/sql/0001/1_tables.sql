@@ -166,6 +166,8 @@ create table {s}.done (
   least_id uuid not null,
   greatest_id uuid not null,
   id uuid[] not null,
+  -- An array for each column of `job` that `JOB_COLUMNS` keeps of ended jobs: `columns.rs` makes the list, and the example
+  -- `print_migrations` shows it.
   {done_columns},
   -- By this order jobs are found. A publication of all tables takes no deletes of a table without a key, and the number makes it one.
   primary key (greatest_id, number)

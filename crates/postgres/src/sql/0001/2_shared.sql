@@ -7,7 +7,7 @@
 -- other (R12). Each statement of a function sees what was committed before it began, so that a look after a lock sees what the lock
 -- has waited for.
 
--- Texts that stand in place of calls: see `inline.rs`.
+-- Texts that stand in place of calls: see `sql.rs`.
 
 -- An instant that many microseconds later, at most the end of the year 9999.
 define after(at, micros) as $$
@@ -170,8 +170,8 @@ begin
   end if;
 end $$;
 
--- A job that has ended leaves for `done`. Its columns are as they shall be.
-create function {s}.keep(p_job {s}.job, p_is_gone boolean default false) returns void language plpgsql volatile set {path} as $$
+-- One job that a command, a reap or a late end has ended leaves for `done`; `finish` moves many. Its columns are as they shall be.
+create function {s}.keep_one(p_job {s}.job, p_is_gone boolean default false) returns void language plpgsql volatile set {path} as $$
 begin
   delete from {s}.job where id = p_job.id;
   if p_job.key is not null then

@@ -88,7 +88,7 @@ begin
   v.error := case when p_end in ('done', 'gone') then null when p_end = 'cancelled' then v.error else p_error end;
   if p_end in ('done', 'gone', 'cancelled') then
     v.state := case p_end when 'gone' then 'done' else p_end end;
-    perform {s}.keep(v, p_end = 'gone');
+    perform {s}.keep_one(v, p_end = 'gone');
   else
     update {s}.job j set lost = 0, max_attempts = v.max_attempts, undecoded = 0, finished_at = v.finished_at, error = v.error,
       attempts = v.attempts
@@ -308,7 +308,7 @@ begin
       v.finished_at := v_now;
     end if;
     if v.state = 'cancelled' then
-      perform {s}.keep(v);
+      perform {s}.keep_one(v);
     else
       update {s}.job j set state = v.state, error = v.error, lost = v.lost, max_attempts = v.max_attempts, fence = v.fence,
         session = v.session, is_cancel_requested = false, run_at = v.run_at, finished_at = v.finished_at, attempts = v.attempts

@@ -3,6 +3,9 @@ define instant(at) as $$
 case when {at} is not null then {after('1970-01-01 00:00:00+00'::timestamptz, {at})} end
 $$;
 
+-- Jobs come in by three functions: `enqueue_jobs` for programs, `enqueue_json` in a transaction of a program's own, and `enqueue` for
+-- people and other languages. The lists of the first two are made from `NEW_JOB_COLUMNS`.
+
 -- Enqueues a batch in which no identity stands twice; one answer for each job, in their order.
 --
 -- READ COMMITTED suffices: the identity is the primary key of `job`, and the primary key of `key` decides who has a key. All are

@@ -71,7 +71,7 @@ begin
   elsif v.state = 'ready' then
     v.state := 'cancelled';
     v.finished_at := v_now;
-    perform {s}.keep(v);
+    perform {s}.keep_one(v);
     if v.schedule is not null then
       perform {s}.after_job(v.schedule, v_now);
     end if;

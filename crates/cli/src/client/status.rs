@@ -1,0 +1,218 @@
+//! The problems of a running program and of its cluster, the worst first.
+
+use scheduler_api::{Info, JobErrors, Nodes, Queue, QueueTask, Queues, Task, Tasks};
+use serde::Serialize;
+
+use crate::client::api::{Api, ClientArgs, plain};
+use crate::client::table::{Cell, Tone};
+use crate::client::tasks::{TaskProblem, age, took};
+use crate::context::{Context, Look};
+use crate::error::CliError;
+
+/// So many jobs that fail in the same way, and will be tried again, are no accident.
+const OUTAGE: u64 = 10;
+/// A due job that has waited for longer is a problem.
+const WAIT_MAX_MS: f64 = 60_000.0;
+/// A job of a task with few known runs that takes longer is a problem.
+const RUN_MAX_MS: f64 = 600_000.0;
+/// The number of known runs from which their lengths say what is usual.
+const KNOWN_RUNS: usize = 5;
+/// The most groups of errors, and the most queues, that are listed.
+const LISTED_MAX: usize = 3;
+
+/// A line: a problem, or what a person has decided.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusItem {
+    is_problem: bool,
+    what: String,
+    text: String,
+}
+
+/// The answer of `--json`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusAnswer<'a> {
+    is_well: bool,
+    items: &'a [StatusItem],
+}
+
+pub(super) fn run(args: &ClientArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let api = Api::new(&args.server, ctx)?;
+    let mut items = StatusItems::default();
+    items.ask(&api)?;
+    let mut items = items.0;
+    items.sort_by_key(|item| !item.is_problem);
+    let problems = items.iter().filter(|item| item.is_problem).count();
+    if args.json {
+        // The answer can always be written.
+        let answer = StatusAnswer { is_well: problems == 0, items: &items };
+        ctx.say(serde_json::to_string(&answer).unwrap_or_default())?;
+    } else {
+        ctx.write(&shown(&items, ctx.look()))?;
+    }
+    match problems {
+        0 => Ok(()),
+        1 => Err(CliError::no("1 problem")),
+        count => Err(CliError::no(format!("{count} problems"))),
+    }
+}
+
+fn shown(items: &[StatusItem], look: Look) -> String {
+    let mut text = String::new();
+    if items.iter().all(|item| !item.is_problem) {
+        text.push_str("nothing is wrong\n");
+    }
+    for StatusItem { is_problem, what, text: more } in items {
+        let (sign, tone) = if *is_problem { ("✖", Tone::Bad) } else { ("‖", Tone::Faint) };
+        let head = Cell::new(format!("{sign} {what}"), tone).shown(look);
+        let gap = if more.is_empty() { "" } else { ": " };
+        text.push_str(&format!("{head}{gap}{more}\n"));
+    }
+    text
+}
+
+#[derive(Default)]
+struct StatusItems(Vec<StatusItem>);
+
+impl StatusItems {
+    fn problem(&mut self, what: impl Into<String>, text: impl Into<String>) {
+        self.add(true, what, text);
+    }
+
+    fn add(&mut self, is_problem: bool, what: impl Into<String>, text: impl Into<String>) {
+        self.0.push(StatusItem { is_problem, what: what.into(), text: text.into() });
+    }
+
+    fn ask(&mut self, api: &Api) -> Result<(), CliError> {
+        let info: Info = api.get("/info")?;
+        let tasks: Tasks = api.get("/tasks")?;
+        for name in &info.down {
+            self.problem("DOWN", format!("critical: {}", plain(name)));
+        }
+        self.of_tasks(&tasks);
+        if info.sections.iter().any(|section| section == "jobs") {
+            match api.get::<Queues>("/queues") {
+                Ok(answer) => self.of_jobs(&answer, &tasks.tasks, api)?,
+                Err(error) => self.problem("store away", error.what()),
+            }
+        }
+        Ok(())
+    }
+
+    fn of_tasks(&mut self, answer: &Tasks) {
+        let now = answer.now.parse().ok();
+        for task in &answer.tasks {
+            let name = plain(&task.name);
+            match TaskProblem::of(task, now) {
+                Some(TaskProblem::Hung) => self.problem("hung", name),
+                Some(TaskProblem::Late(waited)) => {
+                    self.problem("late", format!("{name}, by {}", age(waited)));
+                }
+                Some(TaskProblem::Failing) => {
+                    let error = task.first_failure.as_deref().map(plain).unwrap_or_default();
+                    let text = format!("{name}, {} in a row: {error}", task.streak);
+                    self.problem("failing", text.trim_end_matches(": "));
+                }
+                None => {}
+            }
+        }
+        let paused = answer.tasks.iter().filter(|task| task.is_paused).count();
+        if paused > 0 {
+            self.add(false, format!("{paused} paused"), "");
+        }
+    }
+
+    fn of_jobs(&mut self, answer: &Queues, tasks: &[Task], api: &Api) -> Result<(), CliError> {
+        let queues = &answer.queues;
+        let sum = |count: fn(&Queue) -> u64| queues.iter().map(count).sum::<u64>();
+        let parked = sum(|queue| queue.depth.parked);
+        if parked > 0 {
+            self.problem(format!("{} parked", jobs(parked)), "");
+            self.errors("parked", 1, api)?;
+        }
+        let retrying = sum(|queue| queue.depth.retrying);
+        if retrying > 0 {
+            self.add(false, format!("{} to be tried again", jobs(retrying)), "");
+            self.errors("ready", OUTAGE, api)?;
+        }
+        for queue in queues {
+            for job in &queue.tasks {
+                let Some(ran) = runs_long(job, tasks) else { continue };
+                let text = format!("for {} in queue {}", took(ran), plain(&queue.queue));
+                self.problem(format!("a job of {} runs", plain(&job.task)), text);
+            }
+        }
+        self.of_queues(queues);
+        self.of_nodes(&api.get("/nodes")?);
+        for task in &answer.unknown_tasks {
+            let nearest =
+                task.nearest.as_deref().map(|near| format!("nearest name: {}", plain(near)));
+            let what = format!("no process has {}", plain(&task.task));
+            self.problem(what, nearest.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// The errors that most jobs in a state have. Those of fewer jobs than `least` are no problem.
+    fn errors(&mut self, state: &str, least: u64, api: &Api) -> Result<(), CliError> {
+        let found: JobErrors = api.get(&format!("/jobs:errors?state={state}"))?;
+        for group in found.errors.iter().take(LISTED_MAX) {
+            let what = format!("{} × {}", group.count, plain(&group.task));
+            self.add(group.count >= least, what, plain(&group.error));
+        }
+        Ok(())
+    }
+
+    fn of_queues(&mut self, queues: &[Queue]) {
+        let is_slow = |queue: &&Queue| {
+            let waits = |task: &QueueTask| {
+                task.pause.is_none() && task.depth.oldest_ms.is_some_and(|ms| ms > WAIT_MAX_MS)
+            };
+            queue.pause.is_none() && queue.tasks.iter().any(waits)
+        };
+        let mut slow: Vec<&Queue> = queues.iter().filter(is_slow).collect();
+        let oldest = |queue: &Queue| queue.depth.oldest_ms.unwrap_or_default();
+        slow.sort_by(|a, b| oldest(b).total_cmp(&oldest(a)));
+        for queue in slow.into_iter().take(LISTED_MAX) {
+            let text = format!("for {} in queue {}", took(oldest(queue)), plain(&queue.queue));
+            self.problem(format!("{} due", jobs(queue.depth.due)), text);
+        }
+        for queue in queues {
+            let Some(pause) = &queue.pause else { continue };
+            let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
+            let reason = pause.reason.as_deref().map(|reason| format!(", {}", plain(reason)));
+            let text = format!("{}{}", by.unwrap_or_default(), reason.unwrap_or_default());
+            self.add(false, format!("queue {} paused{text}", plain(&queue.queue)), "");
+        }
+    }
+
+    fn of_nodes(&mut self, nodes: &Nodes) {
+        for node in nodes.nodes.iter().filter(|node| node.has_run_out) {
+            self.problem(format!("node {}", plain(&node.label)), "does not renew its lease");
+        }
+        for node in nodes.gone.iter().take(LISTED_MAX) {
+            let name = node.label.as_ref().unwrap_or(&node.session);
+            self.problem(format!("node {}", plain(name)), "lost");
+        }
+        if !nodes.orphans.is_empty() {
+            let count = jobs(nodes.orphans.len() as u64);
+            self.problem(count, "of processes that are gone");
+        }
+    }
+}
+
+fn jobs(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "job" } else { "jobs" })
+}
+
+/// The time for which the oldest running job has run, if that is long.
+fn runs_long(job: &QueueTask, tasks: &[Task]) -> Option<f64> {
+    let known = tasks.iter().find(|task| task.name == job.task).map(|task| &task.recent.took_ms);
+    let known = known.filter(|took| took.len() >= KNOWN_RUNS);
+    let most = known.map_or(RUN_MAX_MS, |took| {
+        let longest = took.iter().copied().fold(0.0, f64::max);
+        (10.0 * longest).max(WAIT_MAX_MS)
+    });
+    job.depth.oldest_running_ms.filter(|ran| *ran > most)
+}
