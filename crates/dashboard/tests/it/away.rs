@@ -20,6 +20,19 @@ pub(crate) enum Mood {
     /// It answers with an error.
     Fails,
     IsStuck,
+    /// It answers all but commands after so many.
+    IsAwayAfterCommands(u32),
+    FailsAfterCommands(u32),
+}
+
+impl Mood {
+    fn answer(self) -> Result<(), StoreError> {
+        match self {
+            Self::IsAway => Err(StoreError::Unavailable("connection refused".to_owned())),
+            Self::Fails => Err(StoreError::Failed("permission denied (42501)".to_owned())),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -45,10 +58,22 @@ impl Moody {
     fn check(&self) -> Result<(), StoreError> {
         let mood = self.mood.0.lock().unwrap();
         let mood = self.mood.1.wait_while(mood, |mood| *mood == Mood::IsStuck).unwrap();
-        match *mood {
-            Mood::IsAway => Err(StoreError::Unavailable("connection refused".to_owned())),
-            Mood::Fails => Err(StoreError::Failed("permission denied (42501)".to_owned())),
-            _ => Ok(()),
+        mood.answer()
+    }
+
+    fn check_command(&self) -> Result<(), StoreError> {
+        let mut mood = self.mood.0.lock().unwrap();
+        match &mut *mood {
+            Mood::IsAwayAfterCommands(0) => Mood::IsAway.answer(),
+            Mood::FailsAfterCommands(0) => Mood::Fails.answer(),
+            Mood::IsAwayAfterCommands(left) | Mood::FailsAfterCommands(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            _ => {
+                drop(mood);
+                self.check()
+            }
         }
     }
 }
@@ -67,6 +92,11 @@ macro_rules! pass_on {
                     self.check()?;
                 }
                 self.store.renew(request)
+            }
+
+            fn command(&self, command: &Command, not_after: StoreTime) -> Result<CommandOutcome, StoreError> {
+                self.check_command()?;
+                self.store.command(command, not_after)
             }
 
             $(fn $name(&self, request: $request) -> Result<$answer, StoreError> {
@@ -93,7 +123,6 @@ pass_on! {
     enqueue(&Enqueue) -> Vec<Enqueued>;
     prune(&Prune) -> u64;
     ---
-    command(command: &Command, not_after: StoreTime) -> CommandOutcome;
     command_all(request: &scheduler_store::CommandAll) -> scheduler_store::BulkOutcome;
     job(id: JobId) -> Option<StoredJob>;
     jobs(filter: &JobFilter, limit: u32) -> Vec<StoredJob>;
