@@ -137,20 +137,18 @@ impl Builder {
     }
 }
 
-#[cfg(feature = "durable")]
 impl Builder {
+    #[cfg(feature = "durable")]
     fn store_cell(self, store: StoreCell) -> Self {
         Self { store: Some(store), simulated_store: None, ..self }
     }
 
     /// Keeps jobs in the store of a simulation, whose idle time is skipped.
-    #[cfg(feature = "testing")]
+    #[cfg(all(feature = "durable", feature = "testing"))]
     pub(crate) fn simulated_store(self, store: Model) -> Self {
         Self { simulated_store: Some(store.clone()), ..self.store(store) }
     }
-}
 
-impl Builder {
     /// Returns true if the process runs no durable jobs.
     pub(super) fn is_enqueue_only(&self) -> bool {
         #[cfg(feature = "durable")]

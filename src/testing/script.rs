@@ -85,21 +85,15 @@ pub(super) fn wrap_call(world: &Arc<World>, script: Arc<TaskScript>, call: Call)
             let rest = (!length.is_zero()).then(|| run.sleep_async(length));
             let future = fake.is_none().then(|| begin(run));
             let future = async move {
-                let result = match (fake, future) {
-                    (Some(fake), _) => {
-                        // A failed run ends at the end of its time, too.
-                        if let Some(rest) = rest {
-                            rest.await;
-                        }
-                        return fake.perform();
-                    }
-                    (None, Some(future)) => future.await,
-                    (None, None) => Ok(()),
+                let result = match future {
+                    Some(future) => future.await,
+                    None => Ok(()),
                 };
+                // A run that is to fail ends at the end of its time, too.
                 if let Some(rest) = rest {
                     rest.await;
                 }
-                result
+                fake.map_or(result, FakeResult::perform)
             };
             #[cfg(feature = "tokio")]
             if let Some(world) = world.upgrade() {

@@ -369,9 +369,7 @@ impl Sim {
         self.world().panics().rethrow();
         stopped
     }
-}
 
-impl Sim {
     /// Takes one step, at most up to a limit. Panics if user code panicked in it.
     #[track_caller]
     pub(super) fn step(&self, limit: Tick) -> Step {

@@ -29,9 +29,9 @@ pub(crate) struct CheckArgs {
     cargo: Vec<String>,
 }
 
-/// The options of `cargo build` that choose packages and features, and have a value.
-const CHOOSING_OPTIONS: [&str; 3] = ["--manifest-path", "--features", "-F"];
-const CHOOSING_FLAGS: [&str; 2] = ["--all-features", "--no-default-features"];
+/// The options of `cargo build` that choose packages and features. The first three have a value.
+const CHOOSING_OPTIONS: [&str; 5] =
+    ["--manifest-path", "--features", "-F", "--all-features", "--no-default-features"];
 
 /// A program that was built.
 #[derive(Debug)]
@@ -129,13 +129,11 @@ fn build(cargo: &str, arguments: &[String]) -> Result<Program, CliError> {
 fn choosing(arguments: &[String]) -> Vec<&String> {
     let (mut chosen, mut arguments) = (Vec::new(), arguments.iter());
     while let Some(argument) = arguments.next() {
-        if CHOOSING_OPTIONS.contains(&&**argument) {
+        if CHOOSING_OPTIONS.iter().any(|option| argument.starts_with(option)) {
             chosen.push(argument);
-            chosen.extend(arguments.next());
-        } else if CHOOSING_FLAGS.contains(&&**argument)
-            || CHOOSING_OPTIONS.iter().any(|option| argument.starts_with(option))
-        {
-            chosen.push(argument);
+            if CHOOSING_OPTIONS[..3].contains(&&**argument) {
+                chosen.extend(arguments.next());
+            }
         }
     }
     chosen
@@ -367,10 +365,9 @@ fn is_conditional(attributes: &[Attribute]) -> bool {
 }
 
 fn is_annotation(attribute: &Attribute) -> bool {
-    let names: Vec<String> =
-        attribute.path().segments.iter().map(|part| part.ident.to_string()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    matches!(names[..], ["scheduled" | "job"] | ["scheduler", "scheduled" | "job"])
+    let mut names = attribute.path().segments.iter().rev().map(|part| &part.ident);
+    names.next().is_some_and(|name| name == "scheduled" || name == "job")
+        && names.all(|name| name == "scheduler")
 }
 
 #[cfg(test)]
