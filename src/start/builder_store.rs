@@ -1,10 +1,6 @@
 //! Configures the store of durable jobs, and the hook for parked ones.
 
 #[cfg(feature = "durable")]
-use crate::observe::{Event, EventKind, ParkedJob, StoreEvent};
-use crate::start::builder::Builder;
-
-#[cfg(feature = "durable")]
 use std::sync::Arc;
 
 #[cfg(all(feature = "durable", feature = "testing"))]
@@ -14,6 +10,9 @@ use scheduler_store::Store;
 
 #[cfg(feature = "durable")]
 use crate::durable::{NodeOptions, StoreCell};
+#[cfg(feature = "durable")]
+use crate::observe::{Event, EventKind, ParkedJob, StoreEvent};
+use crate::start::builder::Builder;
 
 /// The store, and the part of this process in its work.
 #[cfg(feature = "durable")]
@@ -30,10 +29,6 @@ impl Builder {
     /// As [`store`](Self::store), with a store that other parts of the program use too.
     pub fn store_shared(self, store: Arc<dyn Store>) -> Self {
         self.store_cell(StoreCell::open(store))
-    }
-
-    fn store_cell(self, store: StoreCell) -> Self {
-        Self { store: Some(store), simulated_store: None, ..self }
     }
 
     /// As [`store`](Self::store), with a store that is opened after the start, so that the program also starts while its
@@ -96,12 +91,6 @@ impl Builder {
         self
     }
 
-    /// Keeps jobs in the store of a simulation, whose idle time is skipped.
-    #[cfg(feature = "testing")]
-    pub(crate) fn simulated_store(self, store: Model) -> Self {
-        Self { simulated_store: Some(store.clone()), ..self.store(store) }
-    }
-
     /// Calls a function for each durable job that this process parks: its last attempt failed, it gave up, its payload could
     /// not be decoded too often, or its process died too often.
     ///
@@ -149,6 +138,17 @@ impl Builder {
 }
 
 impl Builder {
+    #[cfg(feature = "durable")]
+    fn store_cell(self, store: StoreCell) -> Self {
+        Self { store: Some(store), simulated_store: None, ..self }
+    }
+
+    /// Keeps jobs in the store of a simulation, whose idle time is skipped.
+    #[cfg(all(feature = "durable", feature = "testing"))]
+    pub(crate) fn simulated_store(self, store: Model) -> Self {
+        Self { simulated_store: Some(store.clone()), ..self.store(store) }
+    }
+
     /// Returns true if the process runs no durable jobs.
     pub(super) fn is_enqueue_only(&self) -> bool {
         #[cfg(feature = "durable")]

@@ -249,6 +249,8 @@ impl TaskSpec {
 
 #[cfg(test)]
 mod tests {
+    use scheduler_expr::RuleKind;
+
     use super::*;
 
     #[test]
@@ -264,6 +266,22 @@ mod tests {
             assert_eq!(retry.base(Duration::ZERO).longest_wait_after(attempt), Duration::ZERO);
             assert!(Retry::new(1).cap(Duration::MAX).longest_wait_after(attempt) > retry.cap);
         }
+    }
+
+    /// The check of attributes has the cap as a text.
+    #[test]
+    fn a_first_wait_up_to_the_cap_is_no_fault() {
+        let cap = Retry::NONE.cap.as_secs();
+        let faults = |base: u64| {
+            let base = format!("{base}s");
+            let attributes = [
+                (Attribute::FixedRate, "1s"),
+                (Attribute::RetryMax, "1"),
+                (Attribute::RetryBase, &base),
+            ];
+            Attribute::check_together(&attributes, RuleKind::Once, None).len()
+        };
+        assert_eq!((faults(cap), faults(cap + 1)), (0, 1));
     }
 
     /// Lengths at which arithmetic may overflow.

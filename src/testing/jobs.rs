@@ -10,11 +10,8 @@ use scheduler_store::{JobFilter, JobId, Model, StoreTime, StoredJob, Uuid};
 
 use crate::durable::{Jobs, Payload, Schedules, SimulatedNodes, identities_from};
 use crate::testing::or_panic;
-use crate::testing::sim::Sim;
+use crate::testing::sim::{RUNS_MAX, Sim};
 use crate::testing::world::{Step, World};
-
-/// After how many runs a simulation does not believe any more that its jobs have an end.
-const RUNS_MAX: u64 = 10_000;
 
 /// The most jobs that a message shows.
 const SHOWN_MAX: usize = 20;

@@ -13,6 +13,7 @@ mod record;
 #[cfg(feature = "tokio")]
 mod runtime;
 mod sample_events;
+mod script;
 mod setup;
 mod sim;
 mod world;

@@ -19,8 +19,8 @@ use crate::start::{
 use crate::testing::moment::{IntoMoment, Moment, moment};
 use crate::testing::or_panic;
 use crate::testing::record::Record;
+use crate::testing::script::wrap_call;
 use crate::testing::sim::Sim;
-use crate::testing::sim::wrap_call;
 use crate::testing::world::World;
 
 /// Configuration, before the first step.

@@ -1,27 +1,24 @@
 //! A simulated scheduler, whose time the test moves.
 
 use std::cell::{OnceCell, RefCell};
-use std::future::poll_fn;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_core::{Clock, Tick};
 
-use crate::define::settings::word;
 use crate::observe::{Event, Outcome, TaskSnapshot};
-use crate::run::Run;
-use crate::run::inject::{Call, Managed};
-use crate::start::{StopError, TaskControl, Tasks};
+use crate::run::inject::{Managed, shown};
+use crate::start::{Scheduler, StopError, TaskControl, Tasks};
 use crate::testing::moment::{IntoMoment, Moment, moment};
 use crate::testing::or_panic;
 use crate::testing::record::EventText;
+use crate::testing::script::{FakeResult, TaskScript};
 use crate::testing::setup::{Setup, Started};
-use crate::testing::world::{FakeResult, TaskScript};
 use crate::testing::world::{Step, World};
 
-/// After how many runs a simulation without a limit gives up.
-const RUNS_MAX: u64 = 10_000;
+/// The most runs of a simulation without a limit.
+pub(super) const RUNS_MAX: u64 = 10_000;
 
 /// A scheduler on one thread, whose time the test moves.
 ///
@@ -278,7 +275,7 @@ impl Sim {
                 managed if managed.is_empty() => "nothing".to_owned(),
                 managed => managed.join(", "),
             };
-            let wanted = crate::run::inject::shown(std::any::type_name::<T>());
+            let wanted = shown(std::any::type_name::<T>());
             format!("no `{wanted}` is managed, but: {managed}")
         }))
     }
@@ -302,37 +299,6 @@ impl Sim {
     #[track_caller]
     pub fn messages(&self) -> Vec<String> {
         self.started().shared.record.messages()
-    }
-
-    /// Takes one step, at most up to a limit. Panics if user code panicked in it.
-    #[track_caller]
-    pub(super) fn step(&self, limit: Tick) -> Step {
-        let world = self.world();
-        let step = world.step(limit);
-        world.panics().rethrow();
-        step
-    }
-
-    #[track_caller]
-    pub(super) fn world(&self) -> &World {
-        &self.started().shared.world
-    }
-
-    #[track_caller]
-    fn script(&self, task: &str) -> Arc<TaskScript> {
-        let process = self.started().shared.process;
-        self.world().script(process, self.control(task).name())
-    }
-}
-
-/// A panic that no method has rethrown fails the test, unless it fails already.
-impl Drop for Sim {
-    fn drop(&mut self) {
-        if let Some(started) = self.started.get()
-            && !std::thread::panicking()
-        {
-            started.shared.world.panics().rethrow();
-        }
     }
 }
 
@@ -394,76 +360,44 @@ impl Sim {
     /// When runs were in progress for longer than the limit.
     #[track_caller]
     pub fn shutdown(&mut self) -> Result<(), StopError> {
+        // Without a step before it, the start belongs to the test still, with its faults.
         self.started();
         let Some(started) = self.started.get_mut() else { return Ok(()) };
         started.controls = started.controls();
         let scheduler = started.scheduler.take();
-        let stopped = scheduler.map_or(Ok(()), crate::start::Scheduler::shutdown);
+        let stopped = scheduler.map_or(Ok(()), Scheduler::shutdown);
         self.world().panics().rethrow();
         stopped
     }
-}
 
-/// Wraps a task so that its attempts follow the script.
-pub(super) fn wrap_call(world: &Arc<World>, script: Arc<TaskScript>, call: Call) -> Call {
-    let call = watched(world, call);
-    let world = Arc::downgrade(world);
-    match call {
-        Call::Sync(body) => Call::Sync(Arc::new(move |run: &Run| {
-            let (length, fake) = script.next();
-            if let Some(world) = world.upgrade() {
-                world.run_takes(length);
-            }
-            match fake {
-                Some(fake) => fake.perform(),
-                None => body(run),
-            }
-        })),
-        Call::Async(begin) => Call::Async(Arc::new(move |run: &Run| {
-            let (length, fake) = script.next();
-            let rest = (!length.is_zero()).then(|| run.sleep_async(length));
-            let future = fake.is_none().then(|| begin(run));
-            let future = async move {
-                let result = match (fake, future) {
-                    (Some(fake), _) => {
-                        // A failed run ends at the end of its time, too.
-                        if let Some(rest) = rest {
-                            rest.await;
-                        }
-                        return fake.perform();
-                    }
-                    (None, Some(future)) => future.await,
-                    (None, None) => Ok(()),
-                };
-                if let Some(rest) = rest {
-                    rest.await;
-                }
-                result
-            };
-            #[cfg(feature = "tokio")]
-            if let Some(world) = world.upgrade() {
-                return world.wakeful(Box::pin(future));
-            }
-            Box::pin(future)
-        })),
+    /// Takes one step, at most up to a limit. Panics if user code panicked in it.
+    #[track_caller]
+    pub(super) fn step(&self, limit: Tick) -> Step {
+        let world = self.world();
+        let step = world.step(limit);
+        world.panics().rethrow();
+        step
+    }
+
+    #[track_caller]
+    pub(super) fn world(&self) -> &World {
+        &self.started().shared.world
+    }
+
+    #[track_caller]
+    fn script(&self, task: &str) -> Arc<TaskScript> {
+        let process = self.started().shared.process;
+        self.world().script(process, self.control(task).name())
     }
 }
 
-/// Wraps a task so that its panics fail the test.
-fn watched(world: &Arc<World>, call: Call) -> Call {
-    let world = Arc::downgrade(world);
-    match call {
-        Call::Sync(body) => Call::Sync(Arc::new(move |run: &Run| watch(&world, run, || body(run)))),
-        Call::Async(begin) => Call::Async(Arc::new(move |run: &Run| {
-            let mut future = watch(&world, run, || begin(run));
-            let (world, run) = (Weak::clone(&world), run.clone());
-            Box::pin(poll_fn(move |context| watch(&world, &run, || future.as_mut().poll(context))))
-        })),
+/// A panic that no method has rethrown fails the test, unless it fails already.
+impl Drop for Sim {
+    fn drop(&mut self) {
+        if let Some(started) = self.started.get()
+            && !std::thread::panicking()
+        {
+            started.shared.world.panics().rethrow();
+        }
     }
-}
-
-fn watch<R>(world: &Weak<World>, run: &Run, call: impl FnOnce() -> R) -> R {
-    let Some(world) = world.upgrade() else { return call() };
-    let who = || format!("task {}, in its run {},", word(run.task_name()), run.number());
-    world.panics().watch(who, call)
 }

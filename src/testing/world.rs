@@ -1,7 +1,7 @@
 //! The world of a simulation: clock, workers, lives, scripts, runs in progress.
 
 use std::any::Any;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use scheduler_core::time::{Epoch, EventCount};
 use scheduler_core::{Begun, Clock, ManualClock, Tick, VirtualRun, VirtualWorkers};
 
 use crate::base::sync::Mutex;
-use crate::run::{TaskError, TaskResult};
+use crate::testing::script::TaskScript;
 
 #[cfg(feature = "tokio")]
 use super::runtime::Driver;
@@ -435,59 +435,6 @@ crate::base::opaque! { World { clock } }
 
 fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The script of one task.
-#[derive(Debug, Default)]
-pub(super) struct TaskScript {
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// The time that an attempt takes by default.
-    takes: Duration,
-    /// The times that the next attempts take.
-    takes_next: VecDeque<Duration>,
-    fake_results: VecDeque<FakeResult>,
-}
-
-/// The result of an attempt whose body is not called.
-#[derive(Clone, Debug)]
-pub(super) enum FakeResult {
-    Error(String),
-    Panic(String),
-}
-
-impl TaskScript {
-    pub(super) fn takes(&self, length: Duration) {
-        self.state.lock().takes = length;
-    }
-
-    pub(super) fn takes_each(&self, lengths: impl IntoIterator<Item = Duration>) {
-        self.state.lock().takes_next.extend(lengths);
-    }
-
-    pub(super) fn fake_next(&self, fake: FakeResult) {
-        self.state.lock().fake_results.push_back(fake);
-    }
-
-    /// The time that the next attempt takes, and its result if the body is not called.
-    pub(super) fn next(&self) -> (Duration, Option<FakeResult>) {
-        let mut state = self.state.lock();
-        let length = state.takes_next.pop_front().unwrap_or(state.takes);
-        (length, state.fake_results.pop_front())
-    }
-}
-
-impl FakeResult {
-    /// Returns or panics. The panic hook is not called.
-    pub(super) fn perform(self) -> TaskResult {
-        match self {
-            Self::Error(text) => Err(TaskError::from_display(&text)),
-            Self::Panic(text) => resume_unwind(Box::new(text)),
-        }
-    }
 }
 
 /// Keeps the first unexpected panic until it is rethrown.

@@ -12,6 +12,8 @@ use std::process::{Command, Stdio};
 use std::{fs, io};
 
 use serde_json::Value;
+use syn::Attribute;
+use syn::visit::{self, Visit};
 
 use crate::client::plain;
 use crate::context::Context;
@@ -27,61 +29,9 @@ pub(crate) struct CheckArgs {
     cargo: Vec<String>,
 }
 
-/// Builds, asks for a dry run, compares: the code to exit with.
-pub(crate) fn check(args: &CheckArgs, ctx: &mut Context<'_>) -> Result<u8, CliError> {
-    let cargo = (ctx.variable)("CARGO").unwrap_or_else(|| "cargo".to_owned());
-    let program = build(&cargo, &args.cargo)?;
-    let output = Command::new(&program.executable).env("SCHEDULER_DRY_RUN", "1").output();
-    let output = output.map_err(|error| {
-        CliError::unable(format!("{} cannot be run: {error}", program.executable))
-    })?;
-    let report = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    let tasks = tasks(&report);
-    let is_planned = report.lines().any(|line| line == "settings");
-    if !is_planned {
-        let said: Vec<String> = errors.lines().map(plain).collect();
-        let fault = if output.status.success() {
-            CliError::unable("the program has ended without a report of its tasks")
-                .help("it has to reach the start of its scheduler: `scheduler::start()`, `builder.start()` or `builder.spawn()`")
-        } else {
-            CliError::no(format!("the program does not start\n{}", said.join("\n")))
-        };
-        return Err(fault);
-    }
-    report.lines().try_for_each(|line| ctx.say(plain(line)))?;
-    let mut warnings = report.lines().filter(|line| line.starts_with("WARN")).count();
-    let linked: BTreeSet<(String, u32)> = tasks.iter().cloned().collect();
-    for package in program.packages(&cargo)? {
-        let missing = package.annotations()?;
-        let missing: Vec<_> = missing.iter().filter(|place| !linked.contains(*place)).collect();
-        for (file, line) in &missing {
-            ctx.say(format!("warning: {}:{line}: this task is not in the program", plain(file)))?;
-        }
-        if !missing.is_empty() {
-            let help = match package.is_root {
-                true => {
-                    "is there a `mod` for the file, and is the task among those of `tasks![…]`?"
-                        .to_owned()
-                }
-                false => format!(
-                    "a crate that nothing names is not linked: write `use {} as _;` in main.rs",
-                    package.krate
-                ),
-            };
-            ctx.say(format!("  help: {help}"))?;
-        }
-        warnings += missing.len();
-    }
-    let noun = |count, one: &str| if count == 1 { one.to_owned() } else { format!("{one}s") };
-    ctx.say(format!(
-        "\n{} {}, {warnings} {}",
-        tasks.len(),
-        noun(tasks.len(), "task"),
-        noun(warnings, "warning")
-    ))?;
-    Ok(if args.deny && warnings > 0 { NO } else { OK })
-}
+/// The options of `cargo build` that choose packages and features. The first three have a value.
+const CHOOSING_OPTIONS: [&str; 5] =
+    ["--manifest-path", "--features", "-F", "--all-features", "--no-default-features"];
 
 /// A program that was built.
 #[derive(Debug)]
@@ -104,6 +54,48 @@ struct Package {
     workspace: PathBuf,
     /// Source files of programs that are not this one.
     others: Vec<PathBuf>,
+}
+
+/// An annotation in a source: the file as compilers name it, and the line.
+type Place = (String, usize);
+
+/// Builds a program, and compares the tasks of its dry run with its sources. Returns the exit code.
+pub(crate) fn check(args: &CheckArgs, ctx: &mut Context<'_>) -> Result<u8, CliError> {
+    let cargo = (ctx.variable)("CARGO").unwrap_or_else(|| "cargo".to_owned());
+    let program = build(&cargo, &args.cargo)?;
+    let output = Command::new(&program.executable).env("SCHEDULER_DRY_RUN", "1").output();
+    let output = output.map_err(|error| {
+        CliError::unable(format!("{} cannot be run: {error}", program.executable))
+    })?;
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let tasks = tasks(&report);
+    // A dry run prints the settings first. Its exit code says less: a `main` may make an error of a scheduler that was not started.
+    let is_planned = report.lines().any(|line| line == "settings");
+    if !is_planned {
+        let said: Vec<String> = errors.lines().map(plain).collect();
+        let fault = if output.status.success() {
+            CliError::unable("the program has ended without a report of its tasks")
+                .help("it has to reach the start of its scheduler: `scheduler::start()`, `builder.start()` or `builder.spawn()`")
+        } else {
+            CliError::no(format!("the program does not start\n{}", said.join("\n")))
+        };
+        return Err(fault);
+    }
+    report.lines().try_for_each(|line| ctx.say(plain(line)))?;
+    let mut warnings = report.lines().filter(|line| line.starts_with("WARN")).count();
+    let linked: BTreeSet<Place> = tasks.iter().cloned().collect();
+    for package in program.packages(&cargo, &args.cargo)? {
+        warnings += package.warn(&linked, ctx)?;
+    }
+    let noun = |count, one: &str| if count == 1 { one.to_owned() } else { format!("{one}s") };
+    ctx.say(format!(
+        "\n{} {}, {warnings} {}",
+        tasks.len(),
+        noun(tasks.len(), "task"),
+        noun(warnings, "warning")
+    ))?;
+    Ok(if args.deny && warnings > 0 { NO } else { OK })
 }
 
 /// Builds what the arguments say, which has to be one program.
@@ -133,17 +125,30 @@ fn build(cargo: &str, arguments: &[String]) -> Result<Program, CliError> {
     }
 }
 
+/// The arguments that `cargo metadata` needs, too, to see the same packages and features.
+fn choosing(arguments: &[String]) -> Vec<&String> {
+    let (mut chosen, mut arguments) = (Vec::new(), arguments.iter());
+    while let Some(argument) = arguments.next() {
+        if CHOOSING_OPTIONS.iter().any(|option| argument.starts_with(option)) {
+            chosen.push(argument);
+            if CHOOSING_OPTIONS[..3].contains(&&**argument) {
+                chosen.extend(arguments.next());
+            }
+        }
+    }
+    chosen
+}
+
 fn no_cargo(error: &io::Error) -> CliError {
     CliError::unable(format!("cargo cannot be run: {error}"))
 }
 
 impl Program {
     /// The packages of the workspace that the program depends on, and its own.
-    fn packages(&self, cargo: &str) -> Result<Vec<Package>, CliError> {
+    fn packages(&self, cargo: &str, arguments: &[String]) -> Result<Vec<Package>, CliError> {
         let mut command = Command::new(cargo);
-        let output =
-            command.args(["metadata", "--format-version", "1", "--quiet"]).stderr(Stdio::inherit());
-        let output = output.output().map_err(|error| no_cargo(&error))?;
+        command.args(["metadata", "--format-version", "1", "--quiet"]).args(choosing(arguments));
+        let output = command.stderr(Stdio::inherit()).output().map_err(|error| no_cargo(&error))?;
         let metadata: Value = serde_json::from_slice(&output.stdout)
             .map_err(|_| CliError::unable("`cargo metadata` says nothing that can be read"))?;
         let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -163,6 +168,14 @@ impl Program {
             left.extend(
                 needs.into_iter().flatten().filter(normal).map(|dependency| id(&dependency["pkg"])),
             );
+        }
+        if reached.is_empty() {
+            let id = plain(&self.package);
+            let fault = format!(
+                "the program's package {id} is not in the workspace that `cargo metadata` describes"
+            );
+            return Err(CliError::unable(fault)
+                .help("name a program of it: scheduler check -- --manifest-path shop/Cargo.toml"));
         }
         let workspace = PathBuf::from(id(&metadata["workspace_root"]));
         let packages =
@@ -200,35 +213,82 @@ fn array(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 impl Package {
-    /// The places of annotations in the sources: files as compilers name them, and lines.
-    fn annotations(&self) -> Result<Vec<(String, u32)>, CliError> {
-        let mut found = Vec::new();
-        let mut left = vec![self.folder.join("src")];
+    /// Warns of each annotated function that is not among the linked ones. Returns the number of warnings.
+    fn warn(&self, linked: &BTreeSet<Place>, ctx: &mut Context<'_>) -> Result<usize, CliError> {
+        let annotations = self.annotations(ctx)?;
+        let missing: Vec<&Place> =
+            annotations.iter().filter(|place| !linked.contains(*place)).collect();
+        if missing.is_empty() {
+            return Ok(0);
+        }
+        for (file, line) in &missing {
+            ctx.say(format!("warning: {}:{line}: this task is not in the program", plain(file)))?;
+        }
+        let help = match self.is_root {
+            true => "is there a `mod` for the file, and is the task among those of `tasks![…]`?"
+                .to_owned(),
+            false => format!(
+                "a crate that nothing names is not linked: write `use {} as _;` in main.rs",
+                self.krate
+            ),
+        };
+        ctx.say(format!("  help: {help}"))?;
+        Ok(missing.len())
+    }
+
+    /// The annotations in the sources, but for those that a `cfg` may leave out.
+    fn annotations(&self, ctx: &mut Context<'_>) -> Result<Vec<Place>, CliError> {
+        let (mut found, mut left_out) = (Vec::new(), Vec::new());
+        for path in self.sources()? {
+            let source = fs::read_to_string(&path).map_err(|error| unread(&path, &error))?;
+            let file = path.strip_prefix(&self.workspace).unwrap_or(&path);
+            let file = file.to_string_lossy().replace('\\', "/");
+            match syn::parse_file(&source) {
+                Ok(parsed) => {
+                    left_out.extend(conditional_modules(&parsed, &path));
+                    let lines = annotations(&parsed).into_iter();
+                    let module = path.with_extension("");
+                    found.extend(lines.map(|line| (module.clone(), (file.clone(), line))));
+                }
+                // A source that is only included somewhere need not be items.
+                Err(error) => {
+                    let note = format!("note: {} is not looked at: {error}", plain(&file));
+                    writeln!(ctx.errors, "{note}").ok();
+                }
+            }
+        }
+        found.retain(|(module, _)| !left_out.iter().any(|folder| module.starts_with(folder)));
+        let mut places: Vec<Place> = found.into_iter().map(|(_, place)| place).collect();
+        places.sort();
+        Ok(places)
+    }
+
+    /// The source files that may be of this program.
+    fn sources(&self) -> Result<Vec<PathBuf>, CliError> {
+        let (mut sources, mut left) = (Vec::new(), vec![self.folder.join("src")]);
         while let Some(path) = left.pop() {
-            let unread =
-                |error| CliError::unable(format!("{} cannot be read: {error}", path.display()));
             if path.is_dir() {
-                for entry in fs::read_dir(&path).map_err(unread)? {
-                    left.push(entry.map_err(unread)?.path());
+                for entry in fs::read_dir(&path).map_err(|error| unread(&path, &error))? {
+                    left.push(entry.map_err(|error| unread(&path, &error))?.path());
                 }
             } else if path.extension().is_some_and(|extension| extension == "rs")
                 && !self.others.contains(&path)
             {
-                let source = fs::read_to_string(&path).map_err(unread)?;
-                let file = path.strip_prefix(&self.workspace).unwrap_or(&path);
-                let file = file.to_string_lossy().replace('\\', "/");
-                let lines = annotations(&source).into_iter();
-                found.extend(lines.map(|line| (file.clone(), line)));
+                sources.push(path);
             }
         }
-        found.sort();
-        Ok(found)
+        sources.sort();
+        Ok(sources)
     }
+}
+
+fn unread(path: &Path, error: &io::Error) -> CliError {
+    CliError::unable(format!("{} cannot be read: {error}", path.display()))
 }
 
 /// The places of the tasks of a report, which are in lines such as `task shop::report (src/jobs.rs:7)`: the file, as the
 /// compiler names it, and the line of the annotation.
-fn tasks(report: &str) -> Vec<(String, u32)> {
+fn tasks(report: &str) -> Vec<Place> {
     let tasks = report.lines().filter_map(|line| {
         let (_, place) = line.strip_prefix("task ")?.rsplit_once(" (")?;
         let (file, line) = place.strip_suffix(')')?.rsplit_once(':')?;
@@ -237,40 +297,86 @@ fn tasks(report: &str) -> Vec<(String, u32)> {
     tasks.collect()
 }
 
-/// The lines of a source with `#[scheduled(…)]` or `#[job…]`; not those that a `cfg` may leave out, nor those of a module of
-/// tests, which comes last.
-fn annotations(source: &str) -> Vec<u32> {
-    let mut found = Vec::new();
-    // True if a `#[cfg(…)]` is among the attributes of the next item.
-    let mut is_conditional = false;
-    for (number, line) in (1..).zip(source.lines()) {
-        let line = line.trim_start();
-        if line.starts_with("#[cfg(") || line.starts_with("#![cfg(") {
-            is_conditional = true;
-        } else if is_conditional && line.starts_with("mod ") {
-            break;
-        } else if is_annotation(line) {
-            found.push((number, is_conditional));
-        } else if line.starts_with("fn ") || line.contains(" fn ") {
-            is_conditional = false;
-        }
+/// The lines of `#[scheduled(…)]` and `#[job…]` in a source, but for those that a `cfg` may leave out.
+fn annotations(file: &syn::File) -> Vec<usize> {
+    let mut found = Annotations::default();
+    if !is_conditional(&file.attrs) {
+        found.visit_file(file);
     }
-    found
-        .into_iter()
-        .filter(|(_, is_conditional)| !is_conditional)
-        .map(|(number, _)| number)
-        .collect()
+    found.lines
 }
 
-fn is_annotation(line: &str) -> bool {
-    let Some(rest) = line.strip_prefix("#[") else { return false };
-    let rest = rest.strip_prefix("scheduler::").unwrap_or(rest);
-    ["scheduled(", "job(", "job]"].iter().any(|start| rest.starts_with(start))
+/// The files, without extension, and the folders of the modules that a `cfg` in this file may leave out.
+fn conditional_modules(file: &syn::File, path: &Path) -> Vec<PathBuf> {
+    let is_root = ["main", "lib", "mod"].iter().any(|name| path.ends_with(format!("{name}.rs")));
+    let folder = if is_root { path.with_file_name("") } else { path.with_extension("") };
+    let modules = file.items.iter().filter_map(|item| match item {
+        syn::Item::Mod(module) if module.content.is_none() && is_conditional(&module.attrs) => {
+            Some(folder.join(module.ident.to_string()))
+        }
+        _ => None,
+    });
+    modules.collect()
+}
+
+#[derive(Default)]
+struct Annotations {
+    lines: Vec<usize>,
+}
+
+impl Annotations {
+    /// Looks at the attributes of an item. Returns false if a `cfg` is among them, which may leave out all that is in it.
+    fn enter(&mut self, attributes: &[Attribute]) -> bool {
+        let is_there = !is_conditional(attributes);
+        let found = attributes.iter().filter(|attribute| is_there && is_annotation(attribute));
+        self.lines.extend(found.map(|attribute| attribute.pound_token.span.start().line));
+        is_there
+    }
+}
+
+impl<'ast> Visit<'ast> for Annotations {
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        if self.enter(&item.attrs) {
+            visit::visit_item_fn(self, item);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        if self.enter(&item.attrs) {
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        if self.enter(&item.attrs) {
+            visit::visit_item_impl(self, item);
+        }
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if self.enter(&item.attrs) {
+            visit::visit_item_mod(self, item);
+        }
+    }
+}
+
+fn is_conditional(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| attribute.path().is_ident("cfg"))
+}
+
+fn is_annotation(attribute: &Attribute) -> bool {
+    let mut names = attribute.path().segments.iter().rev().map(|part| &part.ident);
+    names.next().is_some_and(|name| name == "scheduled" || name == "job")
+        && names.all(|name| name == "scheduler")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn annotations_of(source: &str) -> Vec<usize> {
+        annotations(&syn::parse_file(source).unwrap())
+    }
 
     #[test]
     fn annotations_are_found_where_they_count() {
@@ -290,14 +396,33 @@ fn d() {}
 // #[job]
 #[scheduled_by(x)]
 fn e() {}
-#[cfg(test)]
-mod tests {
-    #[scheduled(fixed_rate = \"1s\")]
-    fn f() {}
-}
+impl Mailer { #[job] fn f(&self) {} }
+fn main() { #[job] fn g() {} }
+const TEXT: &str = \"
+#[job]
+\";
 ";
-        assert_eq!(annotations(source), [2, 4, 11]);
-        assert_eq!(annotations("#![cfg(unix)]\n#[job]\nfn a() {}"), [0; 0]);
+        assert_eq!(annotations_of(source), [2, 4, 11, 16, 17]);
+    }
+
+    #[test]
+    fn a_cfg_leaves_out_its_own_item_and_no_other() {
+        for conditional in [
+            "#[cfg(feature = \"x\")] mod x;",
+            "#[cfg(unix)] use a::b;",
+            "#[cfg(unix)]\nconst A: u8 = 0;",
+            "#[job]\n#[cfg(unix)]\nfn x() {}",
+            "#[cfg(test)]\npub mod tests { #[job] fn x() {} }",
+            "#[cfg(test)] pub(crate) mod tests {\n mod inner { #[job] fn x() {} }\n}",
+            "mod all { #![cfg(unix)]\n#[job] fn x() {} }",
+            "#[cfg(unix)] impl A { #[job] fn x(&self) {} }",
+            "fn a() { #[cfg(unix)] #[job] fn x() {} }",
+        ] {
+            let source = format!("{conditional}\n#[job]\nfn a() {{}}\n");
+            let line = source.lines().count() - 1;
+            assert_eq!(annotations_of(&source), [line], "{conditional}");
+        }
+        assert_eq!(annotations_of("#![cfg(unix)]\n#[job]\nfn a() {}"), [0; 0]);
     }
 
     #[test]

@@ -17,6 +17,8 @@ use crate::times::{self, FireTime, Times};
 
 /// The number of fire times that `explain` shows.
 const SHOWN: usize = 10;
+/// The greatest number of values of a step that are listed one by one.
+const MAX_LISTED_VALUES: usize = 12;
 
 /// An expression as the command line gives it.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,7 +37,7 @@ pub(crate) struct ExplainArgs {
 }
 
 /// An expression that has been read, with its zone.
-struct Read {
+struct ReadExpression {
     source: String,
     from: Dialect,
     converted: Converted,
@@ -43,7 +45,7 @@ struct Read {
 }
 
 impl ExplainArgs {
-    fn read(&self, ctx: &mut Context<'_>) -> Result<Read, CliError> {
+    fn read(&self, ctx: &mut Context<'_>) -> Result<ReadExpression, CliError> {
         let now = ctx.now();
         let mut converted = dialect::read(&self.expression, self.from)?;
         let asked = match (converted.zone, &self.zone) {
@@ -56,11 +58,16 @@ impl ExplainArgs {
             let note = differs.note(times.touched_after(now));
             converted.notes.extend(note.map(str::to_owned));
         }
-        Ok(Read { source: self.expression.trim().to_owned(), from: self.from, converted, times })
+        Ok(ReadExpression {
+            source: self.expression.trim().to_owned(),
+            from: self.from,
+            converted,
+            times,
+        })
     }
 }
 
-impl Read {
+impl ReadExpression {
     fn zone(&self) -> Zone {
         self.times.zone()
     }
@@ -112,7 +119,7 @@ pub(crate) fn explain(args: &ExplainArgs, ctx: &mut Context<'_>) -> Result<(), C
     ctx.say(lines.collect::<Vec<_>>().join("\n"))
 }
 
-fn as_json(read: &Read, fire_times: &[FireTime]) -> Value {
+fn as_json(read: &ReadExpression, fire_times: &[FireTime]) -> Value {
     let zone = read.zone();
     let of = |cron: &CronExpression| {
         let texts = cron.to_string();
@@ -148,14 +155,18 @@ pub(crate) fn next(
     if let Some(never) = read.never(now) {
         return Err(never);
     }
-    list(args, &read, read.times.after(now).take(count), ctx)
+    let fire_times = read.times.after(now).take(count);
+    match args.json {
+        true => ctx.say(list_json(&read, fire_times)),
+        false => say_list(&read, fire_times, ctx),
+    }
 }
 
 /// `between EXPR FROM UNTIL`: the fire times from the one on and before the other.
 pub(crate) fn between(
     args: &ExplainArgs,
     (from, until): (&str, &str),
-    most: usize,
+    max: usize,
     ctx: &mut Context<'_>,
 ) -> Result<(), CliError> {
     let now = ctx.now();
@@ -172,10 +183,16 @@ pub(crate) fn between(
         return Err(never);
     }
     let mut left = read.times.after(before(from)).take_while(|fire| fire.at < until);
-    list(args, &read, left.by_ref().take(most), ctx)?;
-    if !args.json && left.next().is_some() {
-        let more = format!("more follow; for up to {} of them: --max {}", most * 10, most * 10);
-        writeln!(ctx.errors, "{more}").ok();
+    let listed = left.by_ref().take(max);
+    if args.json {
+        let mut answer = list_json(&read, listed);
+        answer["has_more"] = left.next().is_some().into();
+        return ctx.say(answer);
+    }
+    say_list(&read, listed, ctx)?;
+    if left.next().is_some() {
+        let more = max.saturating_mul(10);
+        writeln!(ctx.errors, "more follow; for up to {more} of them: --max {more}").ok();
     }
     Ok(())
 }
@@ -185,17 +202,18 @@ fn before(instant: DateTime<Utc>) -> DateTime<Utc> {
     instant.checked_sub_signed(chrono::TimeDelta::nanoseconds(1)).unwrap_or(instant)
 }
 
-fn list(
-    args: &ExplainArgs,
-    read: &Read,
+fn list_json(read: &ReadExpression, fire_times: impl Iterator<Item = FireTime>) -> Value {
+    let zone = read.zone();
+    let list: Vec<Value> = fire_times.map(|fire| fire_time_json(&fire, zone)).collect();
+    json!({ "zone": zone.name(), "fire_times": list })
+}
+
+fn say_list(
+    read: &ReadExpression,
     fire_times: impl Iterator<Item = FireTime>,
     ctx: &mut Context<'_>,
 ) -> Result<(), CliError> {
     let zone = read.zone();
-    if args.json {
-        let list: Vec<Value> = fire_times.map(|fire| fire_time_json(&fire, zone)).collect();
-        return ctx.say(json!({ "zone": zone.name(), "fire_times": list }));
-    }
     for fire in fire_times {
         let remark = fire.remark.map(|remark| format!("   ({remark})")).unwrap_or_default();
         ctx.say(format_args!("{}{remark}", times::local(fire.at, zone)))?;
@@ -217,15 +235,13 @@ fn field_table(cron: &CronExpression) -> String {
     table
 }
 
-/// The greatest number of values of a step that are listed one by one.
-const MAX_LISTED_VALUES: usize = 12;
-
-/// The values of a step from `*`, if there are few; otherwise the text of the field.
+/// `any` for `*`, the values of a step from `*` if there are few, otherwise the text of the field.
 fn meaning(cron: &CronExpression, field: CronField, text: &str) -> String {
     if text == "*" {
         return "any".to_owned();
     }
     let values: Vec<u8> = cron.values(field).collect();
+    // An L in the text of the month is the one of JUL.
     let has_specials = text.contains(['L', 'W', '#']) && field != CronField::Month;
     match text.starts_with("*/") && values.len() <= MAX_LISTED_VALUES && !has_specials {
         true => values.iter().map(|value| name(field, *value)).collect::<Vec<_>>().join(","),

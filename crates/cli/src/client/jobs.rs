@@ -1,12 +1,12 @@
-//! Durable jobs, queues and nodes: `jobs`, one or many.
+//! Durable jobs, queues and nodes: lists, one job, its payload.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use clap::Subcommand;
 use scheduler_api::{
-    ChangedJobs, Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, JobFilter, JobsRequest,
-    Node, NodeJob, Nodes, Pause, Queues, UnknownTask,
+    Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, Node, NodeJob, Nodes, Pause, Queues,
+    UnknownTask,
 };
 use scheduler_core::trigger::Zone;
 use serde::de::IgnoredAny;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::client::api::{
     Api, ClientArgs, FilterArgs, TimeFormat, ask, escaped, local, plain, query, time,
 };
+use crate::client::job_changes::{ChangeArgs, JobChange, act};
 use crate::client::table::{self, Cell, Tone};
 use crate::client::tasks::{text, took};
 use crate::context::{Context, Look};
@@ -105,9 +106,9 @@ pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError
             let shown = |job: &Job, _, api: &Api| Ok(one(job, api.zone()?));
             ask(&format!("/jobs/{}", escaped(id)), client, shown, ctx)
         }
-        Some(JobsCommand::Retry(args)) => act(args, "retry", ctx),
-        Some(JobsCommand::Cancel(args)) => act(args, "cancel", ctx),
-        Some(JobsCommand::Delete(args)) => act(args, "delete", ctx),
+        Some(JobsCommand::Retry(args)) => act(args, JobChange::Retry, ctx),
+        Some(JobsCommand::Cancel(args)) => act(args, JobChange::Cancel, ctx),
+        Some(JobsCommand::Delete(args)) => act(args, JobChange::Delete, ctx),
         Some(JobsCommand::Edit(args)) => edit(args, ctx),
         Some(JobsCommand::Queues(client)) => ask("/queues", client, queues, ctx),
         Some(JobsCommand::Nodes(client)) => ask("/nodes", client, nodes, ctx),
@@ -142,7 +143,7 @@ fn edit(args: &EditArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     ctx.say(format!("{id} of {task} has another payload, and {next}"))
 }
 
-/// Page by page, as many as are wanted.
+/// Lists jobs. The program gives them page by page.
 fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let api = Api::new(&args.client.server, ctx)?;
     let (count, mut filter) = (args.count.get(), args.filter.filter());
@@ -386,109 +387,4 @@ fn nodes(answer: &Nodes, look: Look, api: &Api) -> Result<String, CliError> {
         return Ok("no process uses the store\n".to_owned());
     }
     Ok(table::of(&["PROCESS", "BUILD", "SINCE", "LEASE", "JOBS"], &rows, look))
-}
-
-#[derive(Clone, Debug, clap::Args)]
-struct ChangeArgs {
-    /// The identities of the jobs; or say which jobs with --state and the like
-    #[arg(value_name = "ID", required_unless_present = "state", conflicts_with_all = ["state", "task", "queue", "key", "schedule", "error", "dry_run"])]
-    ids: Vec<String>,
-    #[command(flatten)]
-    filter: FilterArgs,
-    /// Count the jobs that match, and change nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Do not ask before all jobs that match are changed
-    #[arg(short, long)]
-    yes: bool,
-    #[command(flatten)]
-    client: ClientArgs,
-}
-
-fn act(args: &ChangeArgs, action: &str, ctx: &mut Context<'_>) -> Result<(), CliError> {
-    let api = Api::new(&args.client.server, ctx)?;
-    match args.ids.is_empty() {
-        true => on_matching(args, &api, action, ctx),
-        false => on_each(args, &api, action, ctx),
-    }
-}
-
-/// Asks for a change of each job, and says how it is then. The first refusal ends it.
-fn on_each(
-    args: &ChangeArgs,
-    api: &Api,
-    action: &str,
-    ctx: &mut Context<'_>,
-) -> Result<(), CliError> {
-    for id in &args.ids {
-        let answer: Value = api.post(&format!("/jobs/{}/{action}", escaped(id)), &json!({}))?;
-        if args.client.json {
-            ctx.say(answer)?;
-            continue;
-        }
-        let job: Job = api.typed(answer)?;
-        let done = match action {
-            "retry" => "is due now",
-            "delete" => "is deleted",
-            _ if job.state == "running" => "is asked to stop",
-            _ => "is cancelled",
-        };
-        ctx.say(format!("{} of {} {done}", plain(&job.id), plain(&job.task)))?;
-    }
-    Ok(())
-}
-
-/// Counts the jobs that match, asks the person, and changes them.
-fn on_matching(
-    args: &ChangeArgs,
-    api: &Api,
-    action: &str,
-    ctx: &mut Context<'_>,
-) -> Result<(), CliError> {
-    let filter = args.filter.filter();
-    if args.dry_run || !args.yes {
-        let count = change(api, action, &filter, true)?;
-        if args.dry_run || count == 0 {
-            let text =
-                format!("{count} {} match{}", jobs(count), if count == 1 { "es" } else { "" });
-            return ctx.say(if args.client.json {
-                json!({ "count": count }).to_string()
-            } else {
-                text
-            });
-        }
-        let words = args.filter.in_words();
-        if !ctx.is_sure(&format!("{action} {count} {} {words}?", jobs(count)))? {
-            return Err(CliError::no("nothing was changed").help("answer `y`, or write --yes"));
-        }
-    }
-    let count = change(api, action, &filter, false)?;
-    if args.client.json {
-        return ctx.say(json!({ "count": count }));
-    }
-    let done = match action {
-        "retry" => "due now",
-        "delete" => "deleted",
-        _ => "cancelled, or asked to stop",
-    };
-    ctx.say(format!("{count} {} {done}", jobs(count)))
-}
-
-/// Asks again and again as long as the program has no time for all: the number of jobs.
-fn change(api: &Api, action: &str, filter: &JobFilter, dry_run: bool) -> Result<u64, CliError> {
-    let (mut filter, mut sum) = (filter.clone(), 0);
-    loop {
-        let matching = Some(filter.clone());
-        let request = JobsRequest { dry_run, ids: None, matching };
-        let ChangedJobs { count, after } = api.post(&format!("/jobs:{action}"), &request)?;
-        sum += count;
-        if after.is_none() || after == filter.after {
-            return Ok(sum);
-        }
-        filter.after = after;
-    }
-}
-
-fn jobs(count: u64) -> &'static str {
-    if count == 1 { "job" } else { "jobs" }
 }

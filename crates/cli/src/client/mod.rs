@@ -20,6 +20,7 @@ pub(crate) use crate::client::api::{Api, ServerArgs, escaped, plain};
 
 mod api;
 mod changes;
+mod job_changes;
 mod jobs;
 mod status;
 mod table;

@@ -5,10 +5,10 @@
 
 use scheduler_expr::quoted;
 
-use super::{
-    Converted, DAYS, DialectField, FieldSyntax, MONTHS, OnClockChanges, PartError, TextPart,
-    digits, expression, list, words,
+use super::field::{
+    DAYS, DialectField, FieldSyntax, MONTHS, PartError, TextPart, digits, list, words,
 };
+use super::{Converted, OnClockChanges, expression};
 use crate::error::CliError;
 
 const SYNTAX: FieldSyntax = FieldSyntax {

@@ -3,10 +3,8 @@
 use scheduler_core::trigger::Zone;
 use scheduler_expr::CronExpression;
 
-use super::{
-    Converted, DialectField, FieldSyntax, OnClockChanges, PartError, TextPart, digits, expression,
-    list, words,
-};
+use super::field::{DialectField, FieldSyntax, PartError, TextPart, digits, list, words};
+use super::{Converted, OnClockChanges, expression};
 use crate::error::CliError;
 
 const SYNTAX: FieldSyntax = FieldSyntax {

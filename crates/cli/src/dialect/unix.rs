@@ -5,10 +5,8 @@
 
 use scheduler_expr::CronExpression;
 
-use super::{
-    Converted, DAYS, DialectField, FieldSyntax, MONTHS, OnClockChanges, PartError, TextPart,
-    expression, list, words,
-};
+use super::field::{DAYS, DialectField, FieldSyntax, MONTHS, PartError, TextPart, list, words};
+use super::{Converted, OnClockChanges, expression};
 use crate::error::CliError;
 
 const SYNTAX: FieldSyntax = FieldSyntax {

@@ -22,7 +22,9 @@ impl Workspace {
         workspace.write("shop/src/main.rs", "#[scheduled(fixed_rate = \"1s\")]\nfn tick() {}\n");
         workspace
             .write("shop/src/bin/other.rs", "#[scheduled(fixed_rate = \"1s\")]\nfn other() {}\n");
-        workspace.write("jobs/src/lib.rs", "mod mail;\n");
+        workspace.write("jobs/src/lib.rs", "#[cfg(feature = \"chat\")]\nmod chat;\nmod mail;\n");
+        workspace.write("jobs/src/chat.rs", "#[job]\nfn chat() {}\n");
+        workspace.write("jobs/src/chat/group.rs", "#[job]\nfn group() {}\n");
         workspace.write(
             "jobs/src/mail.rs",
             "\n#[job]\nfn mail() {}\n#[cfg(test)]\nmod tests {\n#[job]\nfn x() {}\n}\n",
@@ -55,7 +57,8 @@ impl Workspace {
         workspace.write("metadata.json", &metadata.to_string());
         let say = |file: &str| format!("cat '{}'", path(file));
         let cargo = format!(
-            "case \"$1 $3\" in 'build broken') exit 101;; 'build none') ;; build*) {};; *) {};; esac",
+            "echo \"$*\" >> '{}'; case \"$1 $3\" in 'build broken') exit 101;; 'build none') ;; build*) {};; *) {};; esac",
+            path("asked.txt"),
             say("built.json"),
             say("metadata.json")
         );
@@ -139,4 +142,34 @@ fn a_program_that_cannot_be_checked_is_named() {
     assert!(answer.errors.contains("nothing that was built can be run") && answer.code == 2);
     let answer = Workspace::new("silent", "exit 0").check(&["check"]);
     assert!(answer.errors.contains("without a report") && answer.code == 2, "{}", answer.errors);
+}
+
+#[test]
+fn the_packages_are_those_of_the_build() {
+    let workspace = Workspace::new("elsewhere", REPORT);
+    let choosing = ["--manifest-path", "a/Cargo.toml", "--features=mail", "--no-default-features"];
+    let args = [&["check", "--", "-p", "shop", "--release"][..], &choosing].concat();
+    assert_eq!(workspace.check(&args).code, 0);
+    let asked = fs::read_to_string(workspace.0.join("asked.txt")).expect("what cargo was asked");
+    let expected = format!("metadata --format-version 1 --quiet {}", choosing.join(" "));
+    assert_eq!(asked.lines().last(), Some(&*expected));
+
+    let other = json!({ "workspace_root": "", "workspace_members": ["other"], "packages": [] });
+    workspace.write("metadata.json", &other.to_string());
+    let answer = workspace.check(&["check"]);
+    assert!(answer.errors.contains("package shop is not in the workspace"), "{}", answer.errors);
+    assert!(answer.errors.contains("--manifest-path") && answer.code == 2);
+}
+
+#[test]
+fn a_source_that_is_no_rust_is_named_and_the_others_are_looked_at() {
+    let workspace = Workspace::new("included", REPORT);
+    workspace.write("jobs/src/table.rs", "[1, 2, 3]\n");
+    let answer = workspace.check(&["check"]);
+    assert!(
+        answer.errors.starts_with("note: jobs/src/table.rs is not looked at: "),
+        "{}",
+        answer.errors
+    );
+    assert!(answer.output.contains("warning: jobs/src/mail.rs:2: ") && answer.code == 0);
 }

@@ -9,16 +9,15 @@ use scheduler::store::{
 use scheduler_api::{Depth, Job, JobAttempt, Node, NodeJob, Payload, Queue, QueueTask};
 use serde_json::Value;
 
-use super::task::pause_in;
+use super::cut;
+use super::stored_state::pause_in;
 use crate::access::Visitor;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::times::{instant, millis};
 use crate::view::by_name;
 
-/// The most of an error that the list shows.
-const MESSAGE_CHARS_MAX: usize = 300;
-/// The most of a payload that is shown.
+/// The greatest number of characters of a payload that is shown.
 const PAYLOAD_CHARS_MAX: usize = 64 * 1_024;
 
 /// A job of the list.
@@ -26,7 +25,7 @@ pub(crate) fn job(app: &App, mut job: StoredJob) -> Result<Job, Problem> {
     // The program redacts no text that is not shown.
     job.attempts.clear();
     let row = row(app, job)?;
-    let error = row.error.map(|error| error.chars().take(MESSAGE_CHARS_MAX).collect());
+    let error = row.error.as_deref().map(cut);
     Ok(Job { error, attempts: None, ..row })
 }
 

@@ -4,7 +4,8 @@
 //!
 //! | file | answers |
 //! |---|---|
-//! | `task` | a row of the list; a task by itself; its state in the store; a rule that it might get |
+//! | `task` | a row of the list; a task by itself; a rule that it might get |
+//! | `stored_state` | the state of a durable task in the store |
 //! | `runs` | the history of a task; the last and the next hour of all tasks |
 //! | `jobs` | jobs, queues and processes |
 
@@ -13,15 +14,29 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::app::App;
 use crate::problem::Problem;
 
 pub(crate) use crate::view::jobs::{job, job_detail, nodes, queues, sees_payload, state_of};
 pub(crate) use crate::view::runs::{Page, runs, throughput, timeline};
-pub(crate) use crate::view::task::{detail, next, preview, row};
+pub(crate) use crate::view::task::{detail, next_times, preview, row};
 
 mod jobs;
 mod runs;
+mod stored_state;
 mod task;
+
+/// The greatest number of characters of an error in a row.
+const ERROR_CHARS_MAX: usize = 300;
+
+/// An error of a row, as far as the dashboard may show it.
+fn shown(app: &App, error: &str) -> String {
+    cut(&app.options.redacted(error))
+}
+
+fn cut(error: &str) -> String {
+    error.chars().take(ERROR_CHARS_MAX).collect()
+}
 
 /// The fields of a type of the API that a row has by the same names; the others have their defaults. The row may have more: only
 /// what the API describes is shown.

@@ -181,7 +181,7 @@ fn past(app: &App, task: &TaskSnapshot, now: DateTime<Utc>) -> String {
 
 fn next(app: &App, control: &TaskControl, task: &TaskSnapshot, now: DateTime<Utc>) -> String {
     let mut hour = HourOfTask::new(now);
-    let (mut times, _) = task::next(app, control, task, FIRE_TIMES_MAX);
+    let (mut times, _) = task::next_times(app, control, task, FIRE_TIMES_MAX);
     let paused_until = task.paused_until.filter(|_| task.is_paused);
     if task.is_paused && paused_until.is_none() {
         hour.mark(now, now + TimeDelta::minutes(60), 'p');

@@ -1,24 +1,19 @@
-//! A task as a row, by itself, and in the store.
+//! A task as a row and by itself, and a rule that it might get.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{Next, StoredPause, StoredSchedule};
-use scheduler::{Attribute, RuleKind, RunRecord, Schedule, TaskControl, TaskSnapshot, Zone};
-use scheduler_api::{
-    Counters, Durations, LastRun, Pause, Preview, Recent, Skipped, SkippedTicks, Task,
-};
+use scheduler::{RuleKind, RunRecord, TaskControl, TaskSnapshot, Zone};
+use scheduler_api::{Counters, Durations, LastRun, Pause, Preview, Recent, Skipped, Task};
 use scheduler_expr::CronExpression;
 
+use super::shown;
+use super::stored_state::{add_stored_state, stored_next_times};
 use crate::app::App;
-use crate::store::{KnownSchedule, Store, is_paused};
 use crate::times::{instant, marked, millis, now};
 
 /// The number of runs that the sparkline shows.
 const RECENT_MAX: usize = 60;
-/// The most of an error that the list shows.
-const MESSAGE_CHARS_MAX: usize = 300;
 
 /// A row of the list.
 pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
@@ -54,32 +49,32 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
         late_since: task.late_since.map(instant),
         stuck_since: task.stuck_since.map(instant),
         failing_since: task.failing_since.map(instant),
-        first_failure: first_failure.map(|failure| app.options.redacted(failure.message())),
+        first_failure: first_failure.map(|failure| shown(app, failure.message())),
         last_success: task.last_success.map(instant),
-        trigger_failure: trigger_failure.map(|failure| app.options.redacted(failure.message())),
+        trigger_failure: trigger_failure.map(|failure| shown(app, failure.message())),
         last: task.last_runs.first().map(|run| last(app, run)),
         ..Task::default()
     };
-    add(&mut row, app);
+    add_stored_state(&mut row, app);
     row
 }
 
 /// A task by itself: its row, its next fire times, and how long its runs take.
 pub(crate) fn detail(app: &App, control: &TaskControl, count: usize) -> Task {
     let task = control.snapshot();
-    let (times, zone) = next(app, control, &task, count);
+    let (times, zone) = next_times(app, control, &task, count);
     let upcoming = Some(marked(&times, now(), zone));
     Task { upcoming, durations: durations(app, &task), ..row(app, &task) }
 }
 
 /// The next fire times of a task, and their zone. Where the rule does not give them, the next one at most.
-pub(crate) fn next(
+pub(crate) fn next_times(
     app: &App,
     control: &TaskControl,
     task: &TaskSnapshot,
     count: usize,
 ) -> (Vec<DateTime<Utc>>, Zone) {
-    let stored = upcoming(app, control.name(), count);
+    let stored = stored_next_times(app, control.name(), count);
     let (mut times, zone) = stored.unwrap_or_else(|| (control.next_fire_times(count), None));
     if times.is_empty() {
         times.extend(task.next.into_iter().take(count));
@@ -112,14 +107,13 @@ fn pause(app: &App, task: &TaskSnapshot) -> Option<Pause> {
 }
 
 fn last(app: &App, run: &RunRecord) -> LastRun {
-    let message = run.outcome.failure().map(|failure| app.options.redacted(failure.message()));
     LastRun {
         number: run.number,
         started_at: instant(run.started_at),
         ended_at: instant(run.started_at + run.took),
         took_ms: millis(run.took),
         outcome: run.outcome.name().to_owned(),
-        message: message.map(|message| message.chars().take(MESSAGE_CHARS_MAX).collect()),
+        message: run.outcome.failure().map(|failure| shown(app, failure.message())),
     }
 }
 
@@ -171,128 +165,10 @@ fn durations(app: &App, task: &TaskSnapshot) -> Option<Durations> {
     Some(Durations { runs: took.len() as u64, p50_ms, p95_ms, max_ms: Some(millis(longest)) })
 }
 
-/// Adds the state in the store to the row of a durable task.
-pub(super) fn add(row: &mut Task, app: &App) {
-    let Ok(store) = app.store() else { return };
-    let Ok(control) = app.tasks.get(&row.name) else { return };
-    if !control.is_durable() {
-        return;
-    }
-    row.is_durable = Some(true);
-    match store.known(&row.name) {
-        KnownSchedule::Stored(schedule) => {
-            add_rule(row, &control, &schedule);
-            add_schedule(row, store, &schedule);
-            add_pause(row, app, &schedule);
-        }
-        // A kind of job: its pause is in its snapshot.
-        KnownSchedule::Absent => {}
-        KnownSchedule::Unanswered(why) => row.store_failure = Some(why),
-    }
-}
-
-/// The next ticks of a durable task, and the zone of its rule if that is a cron expression; `None` if the store has no
-/// such schedule.
-pub(super) fn upcoming(
-    app: &App,
-    name: &str,
-    count: usize,
-) -> Option<(Vec<DateTime<Utc>>, Option<Zone>)> {
-    let store = app.store().ok()?;
-    match store.known(name) {
-        KnownSchedule::Stored(schedule) => {
-            let zone = texts(&schedule.rule().text).get("zone").and_then(|zone| zone.parse().ok());
-            Some((store.schedules().upcoming(&schedule, count), zone))
-        }
-        _ => None,
-    }
-}
-
-fn add_rule(row: &mut Task, control: &TaskControl, schedule: &StoredSchedule) {
-    let mut texts = texts(&schedule.rule().text);
-    if schedule.override_rule.is_some() {
-        (row.expression, row.initial_delay_ms) = (None, None);
-        row.period_ms = schedule.period().map(millis);
-        let preview = as_schedule(&texts).and_then(|schedule| control.preview(schedule, 0).ok());
-        match preview {
-            Some(preview) => {
-                row.kind = preview.kind.name().to_owned();
-                row.rule = preview.rule.to_string();
-            }
-            // A newer build has written it.
-            None => row.rule.clone_from(&schedule.rule().text),
-        }
-    }
-    if let Some(expression) = texts.remove("cron") {
-        row.expression = Some(expression);
-    }
-    if let Some(zone) = texts.remove("zone") {
-        row.zone = zone;
-    }
-    let kind = if row.expression.is_some() { RuleKind::Cron } else { RuleKind::None };
-    row.words = words(kind, row.expression.as_deref(), &row.rule);
-}
-
 /// A rule in words, without the cron expression: `09:00, Monday to Friday`.
 pub(super) fn words(kind: RuleKind, expression: Option<&str>, rule: &str) -> Option<String> {
     match kind {
         RuleKind::Cron => CronExpression::parse(expression?).ok().map(|cron| cron.describe()),
         _ => Some(rule.to_owned()),
     }
-}
-
-fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
-    let next = store.schedules().upcoming(schedule, 1).first().copied().map(instant);
-    let shown = if is_paused(schedule) { &mut row.would_run_at } else { &mut row.next };
-    *shown = next;
-    row.schedule = Some(scheduler_api::Schedule {
-        fired: schedule.fired,
-        is_overridden: schedule.override_rule.is_some(),
-        is_waiting: schedule.waiting.is_some(),
-        skipped: SkippedTicks {
-            overlap: schedule.skips.overlap,
-            missed: schedule.skips.missed,
-            paused: schedule.skips.paused,
-        },
-        last_tick: schedule.last_fired.map(instant),
-        has_ended: (schedule.next == Next::Never).then_some(true),
-    });
-}
-
-fn add_pause(row: &mut Task, app: &App, schedule: &StoredSchedule) {
-    if let Some(pause) = schedule.pause.as_ref().filter(|_| is_paused(schedule)) {
-        show_pause(row, app, pause);
-    }
-}
-
-fn show_pause(row: &mut Task, app: &App, pause: &StoredPause) {
-    row.is_paused = true;
-    if row.state == "waiting" {
-        "paused".clone_into(&mut row.state);
-    }
-    row.pause = Some(pause_in(app, pause));
-}
-
-/// A pause in the store, for people.
-pub(crate) fn pause_in(app: &App, pause: &StoredPause) -> Pause {
-    let reason = Some(&*pause.reason).filter(|reason| !reason.is_empty());
-    Pause {
-        by: Some(pause.by.clone()).filter(|by| !by.is_empty()),
-        reason: reason.map(|reason| app.options.redacted(reason)),
-        since: Some(instant(pause.since)),
-        until: pause.until.map(instant),
-    }
-}
-
-/// The attributes of a rule, as a store keeps them.
-fn texts(rule: &str) -> BTreeMap<String, String> {
-    serde_json::from_str(rule).unwrap_or_default()
-}
-
-/// A schedule of these attributes; `None` if one is not known, or a setting of this process would replace it.
-fn as_schedule(texts: &BTreeMap<String, String>) -> Option<Schedule> {
-    texts.iter().try_fold(Schedule::default(), |schedule, (name, text)| {
-        let attribute = Attribute::from_name(name)?;
-        (!text.contains("${")).then(|| schedule.set(attribute, text))
-    })
 }

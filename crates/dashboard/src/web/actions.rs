@@ -11,7 +11,7 @@ use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::store::{JobPause, PauseScope, StoreTime};
 use scheduler::{ControlError, Jobs, JobsError, Pause, Schedule, Schedules, TaskControl, Zone};
 use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::app::{App, What};
 use crate::problem::Problem;
@@ -20,6 +20,7 @@ use crate::times::now;
 use crate::view;
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
+use crate::web::parse;
 
 /// The number of next fire times in a preview.
 const PREVIEWED: usize = 5;
@@ -114,7 +115,7 @@ impl From<ControlError> for StoreRefusal {
 }
 
 /// `POST /tasks/{name}/pause`
-pub(crate) async fn pause(
+pub(super) async fn pause(
     app: State<Arc<App>>,
     name: Path<String>,
     by: Extension<Caller>,
@@ -125,7 +126,7 @@ pub(crate) async fn pause(
 }
 
 /// `GET /tasks/{name}/preview?cron=…&zone=…`
-pub(crate) async fn preview(
+pub(super) async fn preview(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
     Query(rule): Query<RuleRequest>,
@@ -137,7 +138,7 @@ pub(crate) async fn preview(
 }
 
 /// `POST /tasks/{name}/reschedule`
-pub(crate) async fn reschedule(
+pub(super) async fn reschedule(
     app: State<Arc<App>>,
     name: Path<String>,
     by: Extension<Caller>,
@@ -157,12 +158,9 @@ pub(crate) async fn reschedule(
     done(app, name, by, Act::Reschedule(schedule)).await
 }
 
-pub(super) fn read<T: Default + for<'a> Deserialize<'a>>(body: &Bytes) -> Result<T, Problem> {
-    if body.is_empty() {
-        return Ok(T::default());
-    }
-    let error = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
-    serde_json::from_slice(body).map_err(error)
+/// The body of a request that may be empty.
+fn read<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    if body.is_empty() { Ok(T::default()) } else { parse(body) }
 }
 
 fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
@@ -205,7 +203,7 @@ fn tasks_of(request: &PauseRequest, app: &App) -> Result<Vec<TaskControl>, Probl
 }
 
 /// `POST /tasks:pause`
-pub(crate) async fn pause_many(
+pub(super) async fn pause_many(
     State(app): State<Arc<App>>,
     Extension(by): Extension<Caller>,
     body: Bytes,
@@ -216,7 +214,7 @@ pub(crate) async fn pause_many(
 }
 
 /// `POST /tasks:resume`
-pub(crate) async fn resume_many(
+pub(super) async fn resume_many(
     State(app): State<Arc<App>>,
     Extension(by): Extension<Caller>,
     body: Bytes,

@@ -35,7 +35,7 @@ pub(super) type Answer<T> = Result<Json<T>, Problem>;
 pub(super) type Accepted<T> = Result<(StatusCode, Json<T>), Problem>;
 
 /// `GET /info`
-pub(crate) async fn info(
+pub(super) async fn info(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Answer<Info> {
@@ -78,32 +78,32 @@ fn counts(tasks: &[TaskSnapshot]) -> Counts {
 }
 
 /// `GET /tasks`
-pub(crate) async fn tasks(State(app): State<Arc<App>>) -> Json<Tasks> {
+pub(super) async fn tasks(State(app): State<Arc<App>>) -> Json<Tasks> {
     app.refresh_schedules().await;
     let tasks = app.list().iter().map(|task| view::row(&app, task)).collect();
     Json(Tasks { now: instant(now()), tasks })
 }
 
 /// `GET /timeline`
-pub(crate) async fn timeline(State(app): State<Arc<App>>) -> Json<Timeline> {
+pub(super) async fn timeline(State(app): State<Arc<App>>) -> Json<Timeline> {
     app.refresh_schedules().await;
     Json(view::timeline(&app))
 }
 
 /// `GET /throughput`
-pub(crate) async fn throughput(State(app): State<Arc<App>>) -> Json<Throughput> {
+pub(super) async fn throughput(State(app): State<Arc<App>>) -> Json<Throughput> {
     Json(view::throughput(&app))
 }
 
 /// `GET /tasks/{name}`
-pub(crate) async fn task(State(app): State<Arc<App>>, Path(name): Path<String>) -> Answer<Task> {
+pub(super) async fn task(State(app): State<Arc<App>>, Path(name): Path<String>) -> Answer<Task> {
     let control = app.tasks.get(&name)?;
     app.refresh_schedules().await;
     Ok(Json(view::detail(&app, &control, UPCOMING)))
 }
 
 /// `GET /tasks/{name}/runs?limit=100&before=17`
-pub(crate) async fn task_runs(
+pub(super) async fn task_runs(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
     Query(query): Query<RunsQuery>,
@@ -116,7 +116,7 @@ pub(crate) async fn task_runs(
 }
 
 /// `GET /tasks/{name}/next?n=10`
-pub(crate) async fn task_next(
+pub(super) async fn task_next(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
     Query(query): Query<NextQuery>,
@@ -126,7 +126,7 @@ pub(crate) async fn task_next(
     let task = control.snapshot();
     let count = query.n.map_or(UPCOMING, |count| usize::try_from(count).unwrap_or(NEXT_MAX));
     let count = count.min(NEXT_MAX);
-    let (times, zone) = view::next(&app, &control, &task, count);
+    let (times, zone) = view::next_times(&app, &control, &task, count);
     Ok(Json(NextTimes {
         task: control.name().to_owned(),
         zone: zone.name().to_owned(),
@@ -135,7 +135,7 @@ pub(crate) async fn task_next(
 }
 
 /// `GET /actions?task=…`: addresses are for operators.
-pub(crate) async fn actions(
+pub(super) async fn actions(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     Query(query): Query<ActionsQuery>,
@@ -156,7 +156,7 @@ pub(crate) async fn actions(
 }
 
 /// `GET /events`, with `Last-Event-ID` to go on
-pub(crate) async fn events(
+pub(super) async fn events(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,

@@ -48,7 +48,7 @@ impl Caller {
 }
 
 /// Refuses a request, or lets a handler have it.
-pub(crate) async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(super) async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
     match enter(&app, &head).await {
         Ok(caller) => head.extensions.insert(caller),
@@ -83,7 +83,7 @@ async fn as_problem(response: Response) -> Response {
 }
 
 /// Adds the headers of all responses; a handler may have set a policy of its own.
-pub(crate) async fn add_security_headers(request: Request, next: Next) -> Response {
+pub(super) async fn add_security_headers(request: Request, next: Next) -> Response {
     const POLICY: &str =
         "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     let mut response = next.run(request).await;

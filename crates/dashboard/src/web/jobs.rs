@@ -18,142 +18,20 @@ use crate::view;
 use crate::view::by_name;
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
+use crate::web::parse;
 use crate::web::search::{Search, id};
 
 const JOBS_MAX: usize = 500;
 /// The number of running jobs that are looked at for the processes that have them.
 const RUNNING_MAX: u32 = 1_000;
-
-/// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…`
-pub(crate) async fn jobs(
-    State(app): State<Arc<App>>,
-    Query(filter): Query<scheduler_api::JobFilter>,
-) -> Answer<scheduler_api::Jobs> {
-    let limit = filter.limit.map_or(50, |limit| usize::try_from(limit).unwrap_or(JOBS_MAX));
-    let limit = limit.clamp(1, JOBS_MAX);
-    let (search, asking) = (Search::of(filter)?, Arc::clone(&app));
-    let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
-    let (jobs, after) = app.store()?.ask(ask).await?;
-    let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect::<Result<_, _>>()?;
-    let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
-    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after }))
-}
-
-/// `GET /jobs/{id}`
-pub(crate) async fn job(
-    State(app): State<Arc<App>>,
-    Path(text): Path<String>,
-    caller: Extension<Caller>,
-) -> Answer<Job> {
-    let id = id(&text)?;
-    let job = app.store()?.ask(move |jobs| jobs.get(id)).await?;
-    let job = job.ok_or_else(|| none(id))?;
-    Ok(Json(view::job_detail(&app, &caller.who(), job)?))
-}
-
-fn none(id: JobId) -> Problem {
-    Problem::new(
-        StatusCode::NOT_FOUND,
-        format!("there is no job {id}; one that has ended is kept for its retention only"),
-    )
-}
-
-/// `GET /queues`
-pub(crate) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
-    let ask = |jobs: &Jobs| {
-        let depths = jobs.depths()?;
-        let unknown = jobs.unknown_tasks(&depths)?;
-        Ok((depths, jobs.pauses()?, unknown))
-    };
-    let (depths, pauses, unknown) = app.store()?.ask(ask).await?;
-    Ok(Json(Queues {
-        now: instant(now()),
-        queues: view::queues(&app, &depths, &pauses)?,
-        unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
-    }))
-}
-
-/// `GET /nodes`
-pub(crate) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
-    let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
-    let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
-    let (sessions, running) = app.store()?.ask(ask).await?;
-    let (nodes, orphans) = view::nodes(&sessions, &running)?;
-    let gone = app.seen.look(now(), &sessions, &app.recorder.taken_over());
-    Ok(Json(Nodes { now: instant(now()), nodes, orphans, gone }))
-}
-
-/// `POST /jobs/{id}/retry` and the like: answers with the job as it is then, or with `isDeleted`.
-pub(super) async fn act(
-    State(app): State<Arc<App>>,
-    Path(text): Path<String>,
-    Extension(caller): Extension<Caller>,
-    act: JobOperation,
-) -> Accepted<Job> {
-    let id = id(&text)?;
-    let noted = Arc::clone(&app);
-    let ask = move |jobs: &Jobs| -> Result<Option<(StoredJob, bool)>, JobsError> {
-        let Some(job) = jobs.get(id)? else { return Ok(None) };
-        let done = (act.one)(jobs, id);
-        // It is noted here, because the visitor may be gone before the answer.
-        if may_have_effect(&done) {
-            let what =
-                What { action: act.name, task: &job.task, queue: None, job: Some(id), note: None };
-            noted.note((&caller.who(), caller.from), what);
-        }
-        done?;
-        let now = jobs.get(id)?;
-        Ok(Some(now.map_or((job, true), |now| (now, false))))
-    };
-    let (job, is_deleted) = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
-    let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, job)? };
-    Ok((StatusCode::ACCEPTED, Json(row)))
-}
-
-/// `POST /jobs/{id}/edit`: answers with the job as it is then. A visitor who does not see the whole payload would overwrite
-/// what is hidden.
-pub(super) async fn edit(
-    State(app): State<Arc<App>>,
-    Path(text): Path<String>,
-    Extension(caller): Extension<Caller>,
-    body: Bytes,
-) -> Accepted<Job> {
-    let id = id(&text)?;
-    let wrong = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
-    let request: EditRequest = serde_json::from_slice(&body).map_err(wrong)?;
-    let mut job = app.store()?.ask(move |jobs| jobs.get(id)).await?.ok_or_else(|| none(id))?;
-    if !view::sees_payload(&app, &caller.who(), &job) {
-        let detail = "a part of the payload is hidden from you, and would be lost";
-        return Err(Problem::forbidden(detail));
-    }
-    let mut payload = job.payload.clone();
-    payload.bytes = request.payload.into_bytes();
-    payload.version = request.version.unwrap_or_else(|| payload.version.max(1));
-    job.fence = request.fence.map_or(job.fence, Fence);
-    let noted = Arc::clone(&app);
-    let ask = move |jobs: &Jobs| -> Result<Option<StoredJob>, JobsError> {
-        let done = jobs.edit(&job, &payload);
-        // It is noted here, because the visitor may be gone before the answer.
-        if may_have_effect(&done) {
-            let what =
-                What { action: "edit", task: &job.task, queue: None, job: Some(id), note: None };
-            noted.note((&caller.who(), caller.from), what);
-        }
-        done?;
-        jobs.get(id)
-    };
-    let job = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
-    Ok((StatusCode::ACCEPTED, Json(view::job(&app, job)?)))
-}
-
 /// The number of identities that a request may have.
 const IDS_MAX: usize = 300;
 
 /// A change of jobs.
 #[derive(Clone, Copy)]
 pub(super) struct JobOperation {
-    pub(super) name: &'static str,
-    pub(super) one: fn(&Jobs, JobId) -> Result<(), JobsError>,
+    name: &'static str,
+    one: fn(&Jobs, JobId) -> Result<(), JobsError>,
     all: fn(&Jobs, &JobFilter) -> Result<u64, JobsError>,
     is_possible: fn(JobState) -> bool,
 }
@@ -177,6 +55,129 @@ pub(super) const DELETE: JobOperation = JobOperation {
     is_possible: |state| state != JobState::Running,
 };
 
+/// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…`
+pub(super) async fn jobs(
+    State(app): State<Arc<App>>,
+    Query(filter): Query<scheduler_api::JobFilter>,
+) -> Answer<scheduler_api::Jobs> {
+    let limit = filter.limit.map_or(50, |limit| usize::try_from(limit).unwrap_or(JOBS_MAX));
+    let limit = limit.clamp(1, JOBS_MAX);
+    let (search, asking) = (Search::of(filter)?, Arc::clone(&app));
+    let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
+    let (jobs, after) = app.store()?.ask(ask).await?;
+    let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect::<Result<_, _>>()?;
+    let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
+    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after }))
+}
+
+/// `GET /jobs/{id}`
+pub(super) async fn job(
+    State(app): State<Arc<App>>,
+    Path(text): Path<String>,
+    caller: Extension<Caller>,
+) -> Answer<Job> {
+    let id = id(&text)?;
+    let job = app.store()?.ask(move |jobs| jobs.get(id)).await?;
+    let job = job.ok_or_else(|| none(id))?;
+    Ok(Json(view::job_detail(&app, &caller.who(), job)?))
+}
+
+fn none(id: JobId) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        format!("there is no job {id}; one that has ended is kept for its retention only"),
+    )
+}
+
+/// `GET /queues`
+pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
+    let ask = |jobs: &Jobs| {
+        let depths = jobs.depths()?;
+        let unknown = jobs.unknown_tasks(&depths)?;
+        Ok((depths, jobs.pauses()?, unknown))
+    };
+    let (depths, pauses, unknown) = app.store()?.ask(ask).await?;
+    Ok(Json(Queues {
+        now: instant(now()),
+        queues: view::queues(&app, &depths, &pauses)?,
+        unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
+    }))
+}
+
+/// `GET /nodes`
+pub(super) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
+    let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
+    let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
+    let (sessions, running) = app.store()?.ask(ask).await?;
+    let (nodes, orphans) = view::nodes(&sessions, &running)?;
+    let gone = app.seen.look(now(), &sessions, &app.recorder.taken_over());
+    Ok(Json(Nodes { now: instant(now()), nodes, orphans, gone }))
+}
+
+/// `POST /jobs/{id}/retry` and the like: answers with the job as it is then, or with `isDeleted`.
+pub(super) async fn act(
+    State(app): State<Arc<App>>,
+    Path(text): Path<String>,
+    Extension(caller): Extension<Caller>,
+    act: JobOperation,
+) -> Accepted<Job> {
+    let id = id(&text)?;
+    let noting = Arc::clone(&app);
+    let ask = move |jobs: &Jobs| -> Result<Option<(StoredJob, bool)>, JobsError> {
+        let Some(job) = jobs.get(id)? else { return Ok(None) };
+        note_change(&noting, &caller, act.name, &job, (act.one)(jobs, id))?;
+        let now = jobs.get(id)?;
+        Ok(Some(now.map_or((job, true), |now| (now, false))))
+    };
+    let (job, is_deleted) = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
+    let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, job)? };
+    Ok((StatusCode::ACCEPTED, Json(row)))
+}
+
+/// `POST /jobs/{id}/edit`: answers with the job as it is then. A visitor who does not see the whole payload would overwrite
+/// what is hidden.
+pub(super) async fn edit(
+    State(app): State<Arc<App>>,
+    Path(text): Path<String>,
+    Extension(caller): Extension<Caller>,
+    body: Bytes,
+) -> Accepted<Job> {
+    let id = id(&text)?;
+    let request: EditRequest = parse(&body)?;
+    let mut job = app.store()?.ask(move |jobs| jobs.get(id)).await?.ok_or_else(|| none(id))?;
+    if !view::sees_payload(&app, &caller.who(), &job) {
+        let detail = "a part of the payload is hidden from you, and would be lost";
+        return Err(Problem::forbidden(detail));
+    }
+    let mut payload = job.payload.clone();
+    payload.bytes = request.payload.into_bytes();
+    payload.version = request.version.unwrap_or_else(|| payload.version.max(1));
+    job.fence = request.fence.map_or(job.fence, Fence);
+    let noting = Arc::clone(&app);
+    let ask = move |jobs: &Jobs| -> Result<Option<StoredJob>, JobsError> {
+        note_change(&noting, &caller, "edit", &job, jobs.edit(&job, &payload))?;
+        jobs.get(id)
+    };
+    let job = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
+    Ok((StatusCode::ACCEPTED, Json(view::job(&app, job)?)))
+}
+
+/// Notes a change of a job unless the store has refused it. The thread that asks the store calls this, because the visitor may
+/// be gone before the answer.
+fn note_change(
+    app: &App,
+    caller: &Caller,
+    action: &'static str,
+    job: &StoredJob,
+    done: Result<(), JobsError>,
+) -> Result<(), JobsError> {
+    if may_have_effect(&done) {
+        let what = What { action, task: &job.task, queue: None, job: Some(job.id), note: None };
+        app.note((&caller.who(), caller.from), what);
+    }
+    done
+}
+
 /// `POST /jobs:retry` and the like
 pub(super) async fn many(
     State(app): State<Arc<App>>,
@@ -184,8 +185,7 @@ pub(super) async fn many(
     body: Bytes,
     act: JobOperation,
 ) -> Answer<ChangedJobs> {
-    let wrong = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
-    let request: JobsRequest = serde_json::from_slice(&body).map_err(wrong)?;
+    let request: JobsRequest = parse(&body)?;
     let by = ManyJobs { app: Arc::clone(&app), caller, act };
     match (request.ids, request.matching) {
         (Some(ids), None) if ids.len() <= IDS_MAX => {
@@ -216,7 +216,7 @@ pub(super) async fn many(
     }
 }
 
-/// To how many jobs something was done, and behind which job to go on, if there may be more.
+/// The number of jobs that were changed, and the one after which to go on if there may be more.
 struct Done {
     count: u64,
     after: Option<JobId>,
@@ -249,25 +249,18 @@ impl ManyJobs {
             }
             return Ok(Done { count: done?, after: None });
         }
-        let (mut count, mut failure) = (0, None);
-        let each = |job: &StoredJob| {
-            if !(self.act.is_possible)(job.state) || failure.is_some() {
-                return;
-            }
-            let done = if is_dry { Ok(true) } else { self.command(jobs, job.id) };
-            match done {
-                Ok(is_done) => count += u64::from(is_done),
-                Err(error) => failure = Some(error),
-            }
-        };
-        let after = search.each(jobs, &self.app, each);
-        if !is_dry {
-            self.note_all(search, Some(count));
+        let mut count = 0;
+        let walked = search.each(jobs, &self.app, |job| {
+            let is_done =
+                (self.act.is_possible)(job.state) && (is_dry || self.command(jobs, job.id)?);
+            count += u64::from(is_done);
+            Ok(())
+        });
+        if !is_dry && (count > 0 || may_have_effect(&walked)) {
+            let is_unanswered = walked.as_ref().is_err_and(JobsError::is_unavailable);
+            self.note_all(search, (!is_unanswered).then_some(count));
         }
-        match failure {
-            Some(error) => Err(error),
-            None => Ok(Done { count, after: after? }),
-        }
+        Ok(Done { count, after: walked? })
     }
 
     /// Does it to one job and notes it. Returns false if the job is gone, or in another state by now.
@@ -287,7 +280,7 @@ impl ManyJobs {
         }
     }
 
-    /// One action for all of them; without a count if the store did not answer.
+    /// Notes one action for all jobs that match; without a count if the store did not answer.
     fn note_all(&self, search: &Search, count: Option<u64>) {
         let count =
             count.map_or_else(|| "an unknown number of".to_owned(), |count| count.to_string());

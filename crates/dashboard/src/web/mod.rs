@@ -13,7 +13,7 @@
 //! | `jobs`, `search` | jobs, queues and processes of a store; jobs that match |
 //! | `ops` | the actuator, metrics, health |
 //! | `page` | the one document |
-//! | `routes` | all routes, and their description |
+//! | `routes`, `openapi` | all routes, and their description |
 
 use std::io::Write as _;
 use std::pin::Pin;
@@ -33,6 +33,7 @@ use axum::routing::get;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use hyper::body::Frame;
+use serde::de::DeserializeOwned;
 
 use crate::app::App;
 use crate::problem::Problem;
@@ -42,6 +43,7 @@ mod actions;
 mod api;
 mod guard;
 mod jobs;
+mod openapi;
 mod ops;
 mod page;
 mod routes;
@@ -50,10 +52,16 @@ mod search;
 /// Room for a payload that is edited: as many characters as the page shows, written as JSON.
 const BODY_BYTES_MAX: usize = 512 * 1_024;
 
+/// The body of a request.
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    let wrong = |error| Problem::bad_request(format!("the body cannot be read: {error}"));
+    serde_json::from_slice(body).map_err(wrong)
+}
+
 /// All routes.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let routes = routes::all();
-    let description = routes::document(&routes);
+    let description = openapi::document(&routes);
     let described = get(async move || ([(CONTENT_TYPE, "application/json")], description));
     let router = Router::new().route("/", get(page::page)).route("/openapi.json", described);
     let add = |router: Router<Arc<App>>, route: Route| router.route(route.path, route.handler);

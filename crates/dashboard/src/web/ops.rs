@@ -21,7 +21,7 @@ use crate::web::guard::Caller;
 use crate::{health, prometheus};
 
 /// `GET /actuator`
-pub(crate) async fn index(uri: OriginalUri, headers: HeaderMap) -> Response {
+pub(super) async fn index(uri: OriginalUri, headers: HeaderMap) -> Response {
     // A proxy that terminates TLS sets this header.
     let scheme = headers.get("x-forwarded-proto").filter(|scheme| scheme.as_bytes() == b"https");
     let scheme = if scheme.is_some() { "https" } else { "http" };
@@ -41,12 +41,12 @@ fn forwarded_prefix(headers: &HeaderMap) -> &str {
 }
 
 /// `GET /actuator/scheduledtasks`
-pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+pub(super) async fn scheduled_tasks(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     in_actuator(&headers, &tasks_by_kind(&app))
 }
 
 /// `GET /metrics`, `GET /actuator/prometheus`
-pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
+pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let found = match app.store() {
         Ok(store) => {
             store.look_if_old().await;
@@ -73,12 +73,12 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
 }
 
 /// `GET /healthz`
-pub(crate) async fn healthz() -> Json<Status> {
+pub(super) async fn healthz() -> Json<Status> {
     Json(Status { status: "UP" })
 }
 
 /// `GET /readyz`, `GET /actuator/health`
-pub(crate) async fn readyz(
+pub(super) async fn readyz(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     uri: OriginalUri,

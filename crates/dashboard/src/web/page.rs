@@ -38,7 +38,7 @@ fn sent(text: &str) -> String {
 }
 
 /// `GET /`
-pub(crate) async fn page(State(app): State<Arc<App>>) -> Response {
+pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
     let Ok(nonce) = random_text() else {
         let detail = "the system gives no random numbers";
         return Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response();

@@ -1,16 +1,13 @@
-//! All routes of the API, and their OpenAPI description.
+//! All routes of the API.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::routing::{MethodRouter, get, post};
 use scheduler_api::{
-    Actions, ActionsQuery, Changed, ChangedJobs, Described, Description, EditRequest, Field, Info,
-    Job, JobErrors, JobFilter, Jobs, JobsRequest, NextQuery, NextTimes, Nodes, PauseRequest,
-    Preview, ProblemDetails, Queue, Queues, RuleRequest, Runs, RunsQuery, Task, Tasks, Throughput,
-    Timeline, Type,
+    Actions, ActionsQuery, Changed, ChangedJobs, Described, EditRequest, Info, Job, JobErrors,
+    JobFilter, Jobs, JobsRequest, NextQuery, NextTimes, Nodes, PauseRequest, Preview, Queue,
+    Queues, RuleRequest, Runs, RunsQuery, Task, Tasks, Throughput, Timeline, Type,
 };
-use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::web::actions::Act;
@@ -21,7 +18,7 @@ pub(super) struct Route {
     pub(super) path: &'static str,
     pub(super) handler: MethodRouter<Arc<App>>,
     /// True for a POST, which changes something, and is for operators.
-    is_change: bool,
+    pub(super) is_change: bool,
     pub(super) summary: &'static str,
     pub(super) query: Option<Type>,
     pub(super) body: Option<Type>,
@@ -85,7 +82,7 @@ impl Route {
 
 /// All routes but the page and the description.
 pub(super) fn all() -> Vec<Route> {
-    let parts = [of_dashboard(), of_tasks(), of_changes(), of_jobs(), of_programs()];
+    let parts = [of_dashboard(), of_tasks(), of_task_changes(), of_jobs(), of_monitoring()];
     parts.into_iter().flatten().collect()
 }
 
@@ -124,7 +121,7 @@ fn of_tasks() -> Vec<Route> {
     ]
 }
 
-fn of_changes() -> Vec<Route> {
+fn of_task_changes() -> Vec<Route> {
     let one =
         |path, handler, summary| Route::change(path, handler, summary).answer::<Task>().accepted();
     let many = |path, handler, summary| Route::change(path, handler, summary).answer::<Changed>();
@@ -191,7 +188,7 @@ fn of_jobs() -> Vec<Route> {
     ]
 }
 
-fn of_programs() -> Vec<Route> {
+fn of_monitoring() -> Vec<Route> {
     let read = Route::read;
     let metrics = |path| read(path, get(ops::metrics), "Metrics for Prometheus").text("text/plain");
     vec![
@@ -212,147 +209,4 @@ fn of_programs() -> Vec<Route> {
             "503 while a critical task is overdue, the store is away, or the scheduler stops",
         ),
     ]
-}
-
-/// The schemas that are named by others, by their names.
-type Schemas = BTreeMap<&'static str, Value>;
-
-/// `GET /openapi.json`
-pub(super) fn document(routes: &[Route]) -> String {
-    let (mut paths, mut schemas) = (Map::new(), Schemas::new());
-    for route in routes {
-        let verb = if route.is_change { "post" } else { "get" };
-        let operation = operation(route, verb, &mut schemas);
-        paths.insert(route.path.to_owned(), json!({ verb: operation }));
-    }
-    let document = json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "scheduler-dashboard",
-            "version": env!("CARGO_PKG_VERSION"),
-            "description": "The tasks and jobs of a program. Instants are RFC 3339 in UTC; \
-                tasks and `info` name the zone in which people read them. Lengths are \
-                milliseconds. Later versions may add fields to answers.",
-        },
-        // Relative to this document, whatever a proxy puts before it.
-        "servers": [{ "url": "." }],
-        "security": [{ "token": [] }],
-        "paths": paths,
-        "components": {
-            "schemas": schemas,
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
-        },
-    });
-    document.to_string()
-}
-
-fn operation(route: &Route, verb: &str, schemas: &mut Schemas) -> Value {
-    let (kind, schema) = match route.answer {
-        AnswerKind::Json(of) => ("application/json", schema(of, schemas)),
-        AnswerKind::Foreign(kind) => (kind, json!({})),
-        AnswerKind::Text(kind) => (kind, json!({ "type": "string" })),
-    };
-    let problem = self::schema(ProblemDetails::TYPE, schemas);
-    let role = if route.is_change { "Of operators." } else { "Of viewers and operators." };
-    let mut operation = json!({
-        "operationId": operation_id(route.path, verb),
-        "summary": route.summary,
-        "description": role,
-        "parameters": parameters(route),
-        "responses": {
-            route.status.to_string(): { "description": "Success", "content": { kind: { "schema": schema } } },
-            "default": {
-                "description": "A refusal, whose `detail` says what to change",
-                "content": { "application/problem+json": { "schema": problem } },
-            },
-        },
-    });
-    if route.is_change {
-        let schema = match route.body {
-            Some(of) => self::schema(of, schemas),
-            None => json!({ "type": "object" }),
-        };
-        let content = json!({ "application/json": { "schema": schema } });
-        operation["requestBody"] = json!({ "content": content });
-    }
-    operation
-}
-
-/// The name of an operation for generated clients: `post_tasks_name_pause`.
-fn operation_id(path: &str, verb: &str) -> String {
-    let path = path.trim_start_matches("/api/v1");
-    let words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let words = words.filter(|word| !word.is_empty());
-    words.fold(verb.to_owned(), |id, word| format!("{id}_{word}"))
-}
-
-fn parameters(route: &Route) -> Vec<Value> {
-    let parts = route.path.split(['{', '}']).skip(1).step_by(2);
-    let in_path = parts.map(|name| {
-        json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
-    });
-    let fields = match route.query {
-        Some(Type::Struct(query)) => query.fields,
-        _ => &[],
-    };
-    let in_query = fields.iter().map(|field| {
-        let mut parameter = json!({ "name": field.json_name(), "in": "query" });
-        parameter["schema"] = schema(field.of, &mut Schemas::new());
-        note(&mut parameter, field.text);
-        parameter
-    });
-    in_path.chain(in_query).collect()
-}
-
-/// The schema of a type. That of a struct is kept with the others, and named.
-fn schema(of: Type, schemas: &mut Schemas) -> Value {
-    match of {
-        Type::Text => json!({ "type": "string" }),
-        Type::Count => json!({ "type": "integer", "minimum": 0 }),
-        Type::Number => json!({ "type": "number" }),
-        Type::Flag => json!({ "type": "boolean" }),
-        Type::List(of) => json!({ "type": "array", "items": schema(*of, schemas) }),
-        Type::Struct(of) => {
-            if !schemas.contains_key(of.name) {
-                let schema = object(of, schemas);
-                schemas.insert(of.name, schema);
-            }
-            json!({ "$ref": format!("#/components/schemas/{}", of.name) })
-        }
-    }
-}
-
-fn object(of: &Description, schemas: &mut Schemas) -> Value {
-    let (mut properties, mut required) = (Map::new(), Vec::new());
-    for field in flat(of.fields) {
-        let name = field.json_name();
-        let mut property = schema(field.of, schemas);
-        note(&mut property, field.text);
-        properties.insert(name.clone(), property);
-        // A missing field of a request has its default.
-        if !field.is_optional && !of.is_closed() {
-            required.push(name);
-        }
-    }
-    let mut object = json!({ "type": "object", "properties": properties, "required": required });
-    note(&mut object, of.text);
-    if of.is_closed() {
-        object["additionalProperties"] = false.into();
-    }
-    object
-}
-
-/// Fields, with those of a flat one in its place.
-fn flat(fields: &'static [Field]) -> Vec<&'static Field> {
-    let flat = fields.iter().flat_map(|field| match field.of {
-        Type::Struct(of) if field.is_flat() => flat(of.fields),
-        _ => vec![field],
-    });
-    flat.collect()
-}
-
-fn note(schema: &mut Value, text: &str) {
-    if !text.trim().is_empty() {
-        schema["description"] = text.trim().into();
-    }
 }

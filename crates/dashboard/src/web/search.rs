@@ -75,36 +75,34 @@ impl Search {
         let mut found = Vec::new();
         let after = self.walk(jobs, app, |job| {
             found.push(job.clone());
-            found.len() < limit
+            Ok(found.len() < limit)
         })?;
         Ok((found, after))
     }
 
-    /// Calls a function with each job that matches. Returns after which job to go on, if there was no time for all.
+    /// Calls a function with each job that matches, until it fails. Returns after which job to go on, if there was no time for
+    /// all.
     pub(super) fn each(
         &self,
         jobs: &Jobs,
         app: &App,
-        mut each: impl FnMut(&StoredJob),
+        mut each: impl FnMut(&StoredJob) -> Result<(), JobsError>,
     ) -> Result<Option<JobId>, JobsError> {
-        self.walk(jobs, app, |job| {
-            each(job);
-            true
-        })
+        self.walk(jobs, app, |job| each(job).map(|()| true))
     }
 
-    /// Calls a function with each job that matches, until it returns false, or the time is over.
+    /// Calls a function with each job that matches, until it fails or returns false, or the time is over.
     fn walk(
         &self,
         jobs: &Jobs,
         app: &App,
-        mut goes_on: impl FnMut(&StoredJob) -> bool,
+        mut goes_on: impl FnMut(&StoredJob) -> Result<bool, JobsError>,
     ) -> Result<Option<JobId>, JobsError> {
         let (start, mut filter) = (Instant::now(), self.filter.clone());
         loop {
             let batch = jobs.list(&filter, BATCH)?;
             for job in &batch {
-                if self.has_error(app, job) && !goes_on(job) || start.elapsed() >= LIMIT {
+                if self.has_error(app, job) && !goes_on(job)? || start.elapsed() >= LIMIT {
                     return Ok(Some(job.id));
                 }
             }
@@ -138,7 +136,7 @@ impl Search {
 }
 
 /// `GET /jobs:errors?state=parked&…`: how many jobs have which error, the most frequent first.
-pub(crate) async fn errors(
+pub(super) async fn errors(
     State(app): State<Arc<App>>,
     Query(filter): Query<JobFilter>,
 ) -> Answer<JobErrors> {
@@ -147,12 +145,13 @@ pub(crate) async fn errors(
     let ask = move |jobs: &Jobs| {
         let mut groups = BTreeMap::<(String, String), Group>::new();
         let after = search.each(jobs, &asking, |job| {
-            let Some(error) = &job.error else { return };
+            let Some(error) = &job.error else { return Ok(()) };
             let pattern = pattern_of(&asking.options.redacted(error));
             let group = groups.entry((job.task.clone(), pattern)).or_default();
             group.count += 1;
             group.first = group.first.min(job.finished_at).or(job.finished_at);
             group.last = group.last.max(job.finished_at);
+            Ok(())
         })?;
         Ok((groups, after.is_some()))
     };

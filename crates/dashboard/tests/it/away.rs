@@ -7,21 +7,32 @@ use scheduler::store::{
 };
 use scheduler::{Clock, SystemClock};
 use scheduler_store::{
-    ClaimRef, Close, Command, CommandOutcome, Enqueue, Finish, Finished, Fire, Fired, JobPause,
-    Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed,
-    SessionInfo, StoredJob, StoredSchedule,
+    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Enqueue, Finish, Finished,
+    Fire, Fired, JobPause, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered,
+    Renew, Renewed, SessionInfo, StoredJob, StoredSchedule,
 };
 
 /// The answer of the store to requests that the page makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mood {
     Answers,
-    /// So many times, and then it fails.
-    AnswersFew(u32),
     IsAway,
     /// It answers with an error.
     Fails,
     IsStuck,
+    /// It answers all but commands after so many.
+    IsAwayAfterCommands(u32),
+    FailsAfterCommands(u32),
+}
+
+impl Mood {
+    fn answer(self) -> Result<(), StoreError> {
+        match self {
+            Self::IsAway => Err(StoreError::Unavailable("connection refused".to_owned())),
+            Self::Fails => Err(StoreError::Failed("permission denied (42501)".to_owned())),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -46,14 +57,23 @@ impl Moody {
 
     fn check(&self) -> Result<(), StoreError> {
         let mood = self.mood.0.lock().unwrap();
-        let mut mood = self.mood.1.wait_while(mood, |mood| *mood == Mood::IsStuck).unwrap();
-        if let Mood::AnswersFew(left) = &mut *mood {
-            *mood = left.checked_sub(1).map_or(Mood::Fails, Mood::AnswersFew);
-        }
-        match *mood {
-            Mood::IsAway => Err(StoreError::Unavailable("connection refused".to_owned())),
-            Mood::Fails => Err(StoreError::Failed("permission denied (42501)".to_owned())),
-            _ => Ok(()),
+        let mood = self.mood.1.wait_while(mood, |mood| *mood == Mood::IsStuck).unwrap();
+        mood.answer()
+    }
+
+    fn check_command(&self) -> Result<(), StoreError> {
+        let mut mood = self.mood.0.lock().unwrap();
+        match &mut *mood {
+            Mood::IsAwayAfterCommands(0) => Mood::IsAway.answer(),
+            Mood::FailsAfterCommands(0) => Mood::Fails.answer(),
+            Mood::IsAwayAfterCommands(left) | Mood::FailsAfterCommands(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            _ => {
+                drop(mood);
+                self.check()
+            }
         }
     }
 }
@@ -72,6 +92,16 @@ macro_rules! pass_on {
                     self.check()?;
                 }
                 self.store.renew(request)
+            }
+
+            fn command(&self, command: &Command, not_after: StoreTime) -> Result<CommandOutcome, StoreError> {
+                self.check_command()?;
+                self.store.command(command, not_after)
+            }
+
+            fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
+                self.check_command()?;
+                self.store.command_all(request)
             }
 
             $(fn $name(&self, request: $request) -> Result<$answer, StoreError> {
@@ -98,8 +128,6 @@ pass_on! {
     enqueue(&Enqueue) -> Vec<Enqueued>;
     prune(&Prune) -> u64;
     ---
-    command(command: &Command, not_after: StoreTime) -> CommandOutcome;
-    command_all(request: &scheduler_store::CommandAll) -> scheduler_store::BulkOutcome;
     job(id: JobId) -> Option<StoredJob>;
     jobs(filter: &JobFilter, limit: u32) -> Vec<StoredJob>;
     schedules() -> Vec<StoredSchedule>;

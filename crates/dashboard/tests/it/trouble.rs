@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use scheduler::store::JobState;
-use scheduler::{Clock, Schedule, SystemClock, Until, job};
+use scheduler::{Clock, NextFireTime, Schedule, SystemClock, Trigger, TriggerContext, Until, job};
+use scheduler_dashboard::Dashboard;
 use serde_json::{Value, json};
 
 use crate::api::eventually;
-use crate::away::Moody;
+use crate::away::{Mood, Moody};
 use crate::jobs::{self, jobs, mail, with_store};
 use crate::support::*;
 
@@ -122,12 +123,41 @@ fn a_task_says_since_when_and_with_which_first_error_it_fails() {
     served.stop();
 }
 
-/// A program with 30 jobs that were parked by one error, and 3 by another.
+struct Undecided;
+
+impl Trigger for Undecided {
+    fn next_fire_time(&self, _: &TriggerContext) -> NextFireTime {
+        Err("é".repeat(1_000).into())
+    }
+}
+
+#[test]
+fn errors_of_a_row_are_cut() {
+    let builder = builder()
+        .task("t", Schedule::fixed_rate("5ms"), |_| Err::<(), _>("é".repeat(1_000)))
+        .task("own", Schedule::on_trigger(Undecided), |_| {});
+    let served = serve(&dashboard(), builder);
+    served.scheduler.wait_for("t", Until::failures(1), LIMIT).unwrap();
+    let rows = eventually(|| {
+        let [t, own] = ["t", "own"].map(|name| served.get(&format!("/api/v1/tasks/{name}")).json());
+        (!t["last"].is_null() && !own["triggerFailure"].is_null()).then_some([t, own])
+    });
+    let [t, own] = &rows;
+    for error in [&t["firstFailure"], &t["last"]["message"], &own["triggerFailure"]] {
+        assert_eq!(error.as_str().unwrap().chars().count(), 300, "{error}");
+    }
+    served.stop();
+}
+
 fn with_parked() -> Served {
     let dashboard = dashboard().redact(|text| text.replace("hunter2", "…"));
-    let served = with_store(&dashboard, &Moody::new(), |builder| {
-        builder.tasks(scheduler::tasks![mail, image])
-    });
+    with_parked_in(&dashboard, &Moody::new())
+}
+
+/// A program with 30 jobs that were parked by one error, and 3 by another.
+fn with_parked_in(dashboard: &Dashboard, store: &Moody) -> Served {
+    let served =
+        with_store(dashboard, store, |builder| builder.tasks(scheduler::tasks![mail, image]));
     let jobs = jobs(&served);
     jobs.enqueue_all((0..30).map(image::job).collect()).unwrap();
     jobs.enqueue_all((0..3).map(|_| mail::job(json!({ "fails": true }))).collect()).unwrap();
@@ -202,6 +232,51 @@ fn all_that_match_are_counted_first_and_then_retried_or_deleted() {
     assert_eq!((&actions[1]["task"], &actions[1]["job"]), (&"mail".into(), &ids[1]));
     assert_eq!(actions[3]["note"], "30 jobs: parked, error decode image");
     assert_eq!(actions[3]["task"], "*");
+    served.stop();
+}
+
+#[test]
+fn a_change_of_many_jobs_ends_at_the_first_failure_and_notes_how_many_are_known() {
+    let looked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&looked);
+    let dashboard = dashboard().redact(move |text| {
+        count.fetch_add(usize::from(text.starts_with("cannot decode")), Ordering::Relaxed);
+        text.to_owned()
+    });
+    let store = Moody::new();
+    let served = with_parked_in(&dashboard, &store);
+    let matching = json!({ "matching": { "state": "parked", "error": "decode image" } });
+    for (mood, status, deleted, noted) in [
+        (Mood::FailsAfterCommands(0), 500, 0, None),
+        (Mood::FailsAfterCommands(3), 500, 3, Some("3 jobs: parked, error decode image")),
+        (
+            Mood::IsAwayAfterCommands(3),
+            503,
+            3,
+            Some("an unknown number of jobs: parked, error decode image"),
+        ),
+        (
+            Mood::IsAwayAfterCommands(0),
+            503,
+            0,
+            Some("an unknown number of jobs: parked, error decode image"),
+        ),
+    ] {
+        let before = parked(&served, "").len();
+        store.set(mood);
+        looked.store(0, Ordering::Relaxed);
+        let answer = served.post("/api/v1/jobs:delete", &matching.to_string());
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(
+            looked.load(Ordering::Relaxed),
+            deleted + 1,
+            "{mood:?}: jobs that are looked at"
+        );
+        store.set(Mood::Answers);
+        assert_eq!(parked(&served, "").len(), before - deleted, "{mood:?}");
+        let actions = served.get("/api/v1/actions").json();
+        assert_eq!(actions["actions"][0]["note"].as_str(), noted, "{mood:?}");
+    }
     served.stop();
 }
 

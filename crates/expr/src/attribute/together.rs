@@ -6,7 +6,7 @@ use super::{Attribute, AttributeError, OnError, Overlap, RuleKind, Wording};
 use crate::duration::DurationUnit;
 use crate::error::{is_quotable, quoted};
 
-/// The longest wait before an attempt when `retry.cap` is not given.
+/// The longest wait before an attempt when `retry.cap` is not given. A test of the facade holds it against the policy.
 const RETRY_CAP: &str = "1m";
 
 impl Attribute {
@@ -36,9 +36,9 @@ impl Attribute {
             .chain(task.check_time_unit())
             .chain(task.check_jitter())
             .chain(task.check_max_concurrent())
-            .chain(task.check_retry_max())
-            .chain(task.check_retry_base())
-            .chain(task.check_stored())
+            .chain(task.check_retry_parts())
+            .chain(task.check_retry_cap())
+            .chain(task.check_needs_durable())
             .chain(task.check_durable())
             .collect()
     }
@@ -112,11 +112,11 @@ impl Together<'_> {
     fn check_max_concurrent(&self) -> Option<AttributeError> {
         let (limit, overlap) = (Attribute::MaxConcurrent, Attribute::Overlap);
         let allow = Overlap::Allow.name();
-        let is_alone = match self.text(overlap) {
+        let never_overlaps = match self.text(overlap) {
             None => true,
             Some(text) => text != allow && overlap.index_of_word(text).is_ok(),
         };
-        if !is_alone || self.text(limit).is_none_or(|text| limit.is_off(text)) {
+        if !never_overlaps || self.text(limit).is_none_or(|text| limit.is_off(text)) {
             return None;
         }
         if self.check_rule(limit).is_some() || self.rule == RuleKind::Job {
@@ -129,7 +129,8 @@ impl Together<'_> {
         Some(AttributeError::new(limit, reason).about_presence().with_help(help))
     }
 
-    fn check_retry_max(&self) -> Option<AttributeError> {
+    /// Reports a part of a retry without the number of retries.
+    fn check_retry_parts(&self) -> Option<AttributeError> {
         let is_part = |attribute| matches!(attribute, Attribute::RetryBase | Attribute::RetryCap);
         let (part, _) = self.attributes.iter().find(|(other, _)| is_part(*other))?;
         if self.has(Attribute::RetryMax) {
@@ -141,7 +142,8 @@ impl Together<'_> {
         Some(AttributeError::new(*part, reason).about_presence().with_help(help))
     }
 
-    fn check_retry_base(&self) -> Option<AttributeError> {
+    /// Reports a first wait that is longer than any wait may be.
+    fn check_retry_cap(&self) -> Option<AttributeError> {
         let attribute = Attribute::RetryBase;
         let base = self.duration(attribute)?;
         let cap_text = self.text(Attribute::RetryCap);
@@ -162,9 +164,9 @@ impl Together<'_> {
 
 /// Checks of durable schedules.
 impl Together<'_> {
-    /// Reports an attribute that is about jobs in a store beside a schedule that has none. `durable = false`, which a
-    /// setting may say, keeps the others.
-    fn check_stored(&self) -> Option<AttributeError> {
+    /// Reports an attribute that is about jobs in a store beside a schedule without `durable`. `durable = false` is enough,
+    /// because a setting may say `true`.
+    fn check_needs_durable(&self) -> Option<AttributeError> {
         let durable = Attribute::Durable;
         let about_jobs = |attribute: &&(Attribute, &str)| attribute.0.is_about_jobs();
         let (attribute, _) = *self.attributes.iter().find(about_jobs)?;
