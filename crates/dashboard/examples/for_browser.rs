@@ -102,13 +102,14 @@ fn with_outage(builder: Builder) -> Builder {
     };
     assert_eq!(store.poll(&poll).expect("a claim").jobs.len(), 1);
     let offset = Duration::from_secs(1_200);
-    std::thread::spawn(move || {
+    let shift = move || {
         loop {
             let later = StoreTime::from(SystemClock::new().wall()).after(offset);
             now.store(later.as_micros(), Ordering::Relaxed);
             std::thread::park_timeout(Duration::from_millis(10));
         }
-    });
+    };
+    std::thread::Builder::new().spawn(shift).expect("a thread");
     builder.tasks(tasks![charge]).store(store).node(NodeOptions::default().label("web-1"))
 }
 
