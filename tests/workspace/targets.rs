@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::sources::{self, Source};
+use crate::sources::{self, Source};
 
 #[test]
 fn every_file_belongs_to_a_target() {
