@@ -368,7 +368,7 @@ fn findings(api: &Api, now: DateTime<Utc>) -> Result<Vec<(String, Vec<Finding>)>
     let listed: Tasks = api.get("/tasks")?;
     let mut tasks = Vec::new();
     for row in &listed.tasks {
-        // The task may be gone by now.
+        // A task that was removed meanwhile has no answer.
         let Some(task) = api.find::<Task>(&format!("/tasks/{}", escaped(&row.name)))? else {
             continue;
         };

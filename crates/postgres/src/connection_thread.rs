@@ -278,7 +278,7 @@ impl<S: 'static> Calls<S> {
         let begins = beginning.clone();
         let number = self.send(Box::new(move |state| {
             if !begins.has_left() {
-                // The caller may be gone by then.
+                // Nothing waits for the answer if the caller has gone.
                 let _ = reply.send(work(state, &begins));
             }
         }))?;

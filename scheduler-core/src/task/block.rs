@@ -7,7 +7,6 @@ use std::task::{Poll, Wake, Waker};
 
 use scheduler_expr::OnError;
 
-use super::PoolLink;
 use super::handle::{TaskOutcome, TaskValue, is_unit};
 use super::header::{self, EVERY_RUN, Header, MaybeOptions, TaskOptions};
 use super::run::Run;
@@ -16,7 +15,7 @@ use super::state::{
     Begin, Slot, StepOutcome, Suspend, TaskEnd, TaskPhase, TaskState, Waiter, notify,
 };
 use super::{AfterRun, AnyTask, Cancelled, Fired, HeldRun, Interruptible, NothingToRun};
-use super::{Queued, Requeue, RunRequest, RunResult, TaskPool};
+use super::{PoolLink, Queued, Requeue, RunRequest, RunResult, TaskPool};
 use crate::error::Failure;
 use crate::sync::Mutex;
 use crate::time::{Due, EventCount, Now, Tick};
