@@ -91,6 +91,14 @@ impl Client {
         slot.lock().take()
     }
 
+    /// Has this executed on a thread for async code, at an instant; at once in a simulation.
+    pub(super) fn later(&self, at: Tick, ask: impl FnOnce() + Send + 'static) {
+        match self.0.is_inline {
+            true => ask(),
+            false => self.0.helper.execute(at, ask),
+        }
+    }
+
     /// Returns true in a simulation, in which no thread but its own asks.
     pub(super) fn is_inline(&self) -> bool {
         self.0.is_inline

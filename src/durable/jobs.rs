@@ -9,9 +9,10 @@ use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
     Command, CommandAll, CommandOutcome, Enqueued, JobAction, JobFilter, JobId, NewJob, Payload,
-    QueueDepth, SessionInfo, StoreError, StoredJob, Uuid,
+    QueueDepth, SessionInfo, Signature, StoreError, StoreTime, StoredJob, Uuid,
 };
 
+use super::actions::Actions;
 use super::client::Client;
 use super::error::{EnqueueError, JobsError, answered};
 use super::job::Job;
@@ -50,6 +51,8 @@ use crate::task::TaskSpec;
 #[derive(Clone)]
 pub struct Jobs {
     pub(super) inner: Arc<JobsContext>,
+    /// The person for whom this handle gives commands.
+    pub(super) signature: Option<Arc<Signature>>,
 }
 
 /// The number of jobs that a command takes in one transaction.
@@ -65,6 +68,7 @@ pub(super) struct JobsContext {
     pub(super) rules: OnceLock<Rules>,
     pub(super) calendars: OnceLock<BTreeMap<String, Arc<Calendar>>>,
     pub(super) pauses: KnownPauses,
+    pub(super) actions: Actions,
 }
 
 /// A task of this process, as far as its jobs are concerned.
@@ -79,7 +83,9 @@ impl Jobs {
     pub(crate) fn new(client: Client) -> Self {
         let (tasks, rules, calendars) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let pauses = KnownPauses::default();
-        Self { inner: Arc::new(JobsContext { client, tasks, rules, calendars, pauses }) }
+        let actions = Actions::default();
+        let inner = JobsContext { client, tasks, rules, calendars, pauses, actions };
+        Self { inner: Arc::new(inner), signature: None }
     }
 
     /// Says what the tasks of this process are, and what their rules may name.
@@ -324,22 +330,30 @@ impl Jobs {
     }
 
     fn command_all(&self, action: JobAction, filter: &JobFilter) -> Result<u64, JobsError> {
-        let (mut filter, mut done) = (filter.clone(), 0);
-        loop {
+        let (filter, limit, not_after) = (filter.clone(), BATCH, StoreTime::MIN);
+        let signature = self.signature();
+        let mut request = CommandAll { action, filter, limit, signature, not_after };
+        let mut done = 0;
+        let answer = loop {
             let all = self.inner.client.timed(|store, not_after| {
-                let (filter, limit) = (filter.clone(), BATCH);
-                store.command_all(&CommandAll { action, filter, limit, not_after })
+                request.not_after = not_after;
+                store.command_all(&request)
             });
-            let all = all.map_err(|error| match done {
-                0 => JobsError::Store(error),
-                done => JobsError::Stopped { done, error },
-            })?;
+            let all = match all {
+                Ok(all) => all,
+                Err(error) if done == 0 => return Err(JobsError::Store(error)),
+                Err(error) => break Err(JobsError::Stopped { done, error }),
+            };
             done += all.done;
             match all.last {
-                Some(last) => filter.after = Some(last),
-                None => return Ok(done),
+                Some(last) => request.filter.after = Some(last),
+                None => break Ok(done),
             }
+        };
+        if let Some(entry) = request.entry(done, self.inner.client.store_now()) {
+            self.tell(&entry);
         }
+        answer
     }
 
     /// The numbers of jobs that wait, run and are parked, by queue and task.
@@ -361,8 +375,20 @@ impl Jobs {
     }
 
     pub(super) fn command(&self, command: &Command) -> Result<(), JobsError> {
+        self.command_by(self.signature().as_ref(), command)
+    }
+
+    pub(super) fn command_by(
+        &self,
+        by: Option<&Signature>,
+        command: &Command,
+    ) -> Result<(), JobsError> {
         let client = &self.inner.client;
-        answered(client.timed(|store, not_after| store.command(command, not_after)))
+        answered(client.timed(|store, not_after| store.command_by(by, command, not_after)))?;
+        if let Some(signature) = by.filter(|by| by.scope.is_none()) {
+            self.tell(&signature.entry_of(command, None, client.store_now()));
+        }
+        Ok(())
     }
 
     /// A command after which something may be due.

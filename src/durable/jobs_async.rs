@@ -8,8 +8,8 @@ use std::time::Duration;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
-    Enqueued, JobFilter, JobId, JobPause, Payload, QueueDepth, SessionInfo, StoreError, StoredJob,
-    StoredSchedule,
+    Action, ActionFilter, Enqueued, JobFilter, JobId, JobPause, Payload, QueueDepth, SessionInfo,
+    StoreError, StoredJob, StoredSchedule,
 };
 
 use crate::base::sync::Mutex;
@@ -112,6 +112,7 @@ impl Jobs {
         pause_queue_async = pause_queue(queue: &str, pause: &Pause) -> ();
         resume_queue_async = resume_queue(queue: &str) -> ();
         pauses_async = pauses() -> Vec<JobPause>;
+        actions_async = actions(filter: &ActionFilter, limit: u32) -> Vec<Action>;
         unknown_tasks_async = unknown_tasks(depths: &[QueueDepth]) -> Vec<UnknownTask>;
     }
 

@@ -69,6 +69,7 @@ impl Node {
             JobKinds::new(all, here.map(JobTask::is_async))
         };
         let mut config = options.config(kinds, &process)?;
+        jobs.know_label(config.label.clone());
         // Otherwise the threads of the only pool are all workers.
         let are_bounded = pools.len() > 1 || kinds.are_mixed();
         let pools = if are_bounded { pools } else { Vec::new() };
@@ -167,7 +168,7 @@ fn configs<'a>(
 }
 
 /// The name of this process: its program, and its number.
-fn process() -> String {
+pub(crate) fn process() -> String {
     format!("{}-{}", program(), std::process::id())
 }
 

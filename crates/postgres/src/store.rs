@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use scheduler_store::{
-    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Enqueue, Enqueued, Finish,
-    Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open, Opened, OtherApplication,
-    Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
-    ScheduleSpec, SessionId, SessionInfo, SessionTask, Store, StoreError, StoreTime, StoredJob,
-    StoredSchedule, Uuid, VersionDepth, Watch, identifier, micros, reap_wait, statement_json,
-    storable,
+    Action, ActionFilter, ActionId, BulkOutcome, ClaimRef, Close, Command, CommandAll,
+    CommandOutcome, Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause,
+    NewJob, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
+    Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo, SessionTask,
+    Signature, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, VersionDepth, Watch,
+    identifier, micros, reap_wait, statement_json, storable,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
@@ -19,16 +19,18 @@ use tokio_postgres::types::Type;
 use crate::blocking_connection::BlockingConnection;
 use crate::builder::{StoreOptions, Wakeup};
 
-use crate::columns::{self, At, Param, Params, count, small};
+use crate::columns::{self, At, Params, count, small};
 use crate::connect::CLAIMS;
 use crate::connection_thread::{Callers, ConnectionThread, RetryOnDisconnect};
 use crate::finish::{FINISH, Finisher};
 use crate::job::{
-    EnqueueBatch, PAUSES, Selected, commanded, edit_job, held, pause_jobs, read_job, read_pause,
-    resume_jobs,
+    EnqueueBatch, PAUSES, Selected, Signed, commanded, edit_job, held, pause_jobs, read_action,
+    read_job, read_pause, resume_jobs,
 };
 use crate::poll::{NotificationListener, Poller};
-use crate::schedules::{FIRE, SCHEDULE, change_locked, fire, read_schedule};
+use crate::schedules::{
+    FIRE, SCHEDULE, change_locked, fire, keep_action, read_schedule, write_action,
+};
 use crate::sql::Schema;
 
 /// A store in PostgreSQL. Clones are the same store.
@@ -106,24 +108,22 @@ impl Postgres {
 
     fn job_command(
         &self,
-        function: &str,
-        first: Option<String>,
+        command: &Command,
         id: JobId,
+        signed: Signed,
         not_after: StoreTime,
     ) -> Result<CommandOutcome, StoreError> {
-        let sql = self.sql(&match first {
-            Some(_) => format!("select {{s}}.{function}($3, $1, $2)"),
-            None => format!("select {{s}}.{function}($1, $2)"),
-        });
+        let sql =
+            self.sql(&format!("select {{s}}.command_job($1, $2, $3, $4, {})", Signed::sql(5)));
+        let (verb, schedule) = (command.verb(), command.schedule().map(str::to_owned));
         let answer: String = self.caller().call(RetryOnDisconnect::Never, move |connection| {
-            let mut params: Vec<Param<'_>> = Vec::new();
-            let (id, not_after) = (id.as_uuid(), At(not_after));
-            params.push((&id, Type::UUID));
-            params.push((&not_after, Type::TIMESTAMPTZ));
-            if let Some(first) = &first {
-                params.push((first, Type::TEXT));
-            }
-            connection.query_typed_one(&sql, &params)?.try_get(0)
+            let params: Params<'_> = &[
+                (&verb, Type::TEXT),
+                (&id.as_uuid(), Type::UUID),
+                (&schedule, Type::TEXT),
+                (&At(not_after), Type::TIMESTAMPTZ),
+            ];
+            signed.with(params, |params| connection.query_typed_one(&sql, params))?.try_get(0)
         })?;
         Ok(commanded(&answer))
     }
@@ -345,45 +345,69 @@ impl Store for Postgres {
         Ok((self.sql(&sql), statement_json(jobs)?))
     }
 
-    fn command(
+    fn command_by(
         &self,
+        signature: Option<&Signature>,
         command: &Command,
         not_after: StoreTime,
     ) -> Result<CommandOutcome, StoreError> {
         command.check()?;
-        let schema = self.schema_of();
+        let (schema, signed) = (self.schema_of(), Signed::new(signature));
         let name = match command {
-            Command::Cancel { job } => return self.job_command("cancel", None, *job, not_after),
-            Command::Retry { job } => return self.job_command("retry", None, *job, not_after),
-            Command::Delete { job } => return self.job_command("remove", None, *job, not_after),
+            Command::Cancel { job }
+            | Command::Retry { job }
+            | Command::Delete { job }
+            | Command::RunNow { job, .. } => {
+                return self.job_command(command, *job, signed, not_after);
+            }
             Command::Edit { job, fence, payload } => {
-                return edit_job(self.caller(), schema, (*job, *fence), payload.clone(), not_after);
+                let payload = (payload.clone(), signed);
+                return edit_job(self.caller(), schema, (*job, *fence), payload, not_after);
             }
-            Command::RunNow { schedule, job } => {
-                return self.job_command("run_now", Some(schedule.clone()), *job, not_after);
-            }
-            Command::Pause { schedule, .. }
-            | Command::Resume { schedule }
-            | Command::Reschedule { schedule, .. }
-            | Command::Remove { schedule } => schedule.clone(),
-            Command::Put { definition } => definition.name.clone(),
             Command::PauseJobs { scope, until, by, reason } => {
-                return pause_jobs(self.caller(), schema, scope, *until, (by, reason), not_after);
+                let by = (&**by, &**reason, signed);
+                return pause_jobs(self.caller(), schema, scope, *until, by, not_after);
             }
             Command::ResumeJobs { scope } => {
-                return resume_jobs(self.caller(), schema, scope, not_after);
+                return resume_jobs(self.caller(), schema, scope, signed, not_after);
             }
+            Command::Pause { .. }
+            | Command::Resume { .. }
+            | Command::Reschedule { .. }
+            | Command::Remove { .. }
+            | Command::Put { .. } => command.schedule().unwrap_or_default().to_owned(),
         };
-        let (command, names) = (command.clone(), vec![name.clone()]);
+        let (command, signature) = (command.clone(), signature.cloned());
+        let names = vec![name.clone()];
         change_locked(self.caller(), schema, names, None, not_after, move |schedules| {
-            schedules.on_row(&name, |row, now, is_busy| {
-                StoredSchedule::execute(row, &command, now, is_busy)
-            })
+            schedules.command(&name, &command, signature.as_ref())
+        })
+    }
+
+    fn note(&self, action: &Action, adds: bool) -> Result<(), StoreError> {
+        let (action, sql) = (action.clone(), self.sql(&keep_action()));
+        self.caller().call(RetryOnDisconnect::Never, move |connection| {
+            write_action(connection, &sql, &action, adds)
+        })
+    }
+
+    fn actions(&self, filter: &ActionFilter, limit: u32) -> Result<Vec<Action>, StoreError> {
+        let template = "select {action_names} from {s}.list_actions($1, $2, $3, $4, $5)";
+        let filter = filter.clone();
+        self.ask(template, move |client, sql| {
+            let params: Params<'_> = &[
+                (&filter.since.map(At), Type::TIMESTAMPTZ),
+                (&filter.by, Type::TEXT),
+                (&filter.task, Type::TEXT),
+                (&filter.after.map(ActionId::as_uuid), Type::UUID),
+                (&i64::from(limit), Type::INT8),
+            ];
+            client.query_typed(sql, params)?.iter().map(read_action).collect()
         })
     }
 
     fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
-        let (request, sql) = (request.clone(), self.sql(Selected::COMMAND));
+        let (request, sql) = (request.clone(), self.sql(&Selected::command_sql()));
         let filter = Selected(request.filter.clone());
         self.caller().call(RetryOnDisconnect::Never, move |connection| {
             filter.command(connection, &sql, &request)
@@ -391,13 +415,14 @@ impl Store for Postgres {
     }
 
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
-        let sql = self.sql("select {s}.prune($1, $2, $3, $4, $5)");
+        let sql = self.sql("select {s}.prune($1, $2, $3, $4, $5, $6)");
         let request = request.clone();
         self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
             let params: Params<'_> = &[
                 (&micros(request.keep_done), Type::INT8),
                 (&micros(request.keep_parked), Type::INT8),
                 (&micros(request.keep_over), Type::INT8),
+                (&micros(request.keep_actions), Type::INT8),
                 (&i64::from(request.limit), Type::INT8),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];

@@ -211,8 +211,14 @@ fn sessions(stage: &Stage) {
     reaped.jobs.iter().for_each(|job| stage.forget(job.id));
     stage.ask("reap of nothing", 0, |store| store.reap(&reap(Vec::new())).expect("a reap"));
     stage.ask("sessions", 1, |store| store.sessions().expect("sessions"));
-    let request =
-        Prune { keep_done: DAY, keep_parked: DAY, keep_over: DAY, limit: 1_000, not_after };
+    let request = Prune {
+        keep_done: DAY,
+        keep_parked: DAY,
+        keep_over: DAY,
+        keep_actions: DAY,
+        limit: 1_000,
+        not_after,
+    };
     stage.ask("prune", 0, |store| store.prune(&request).expect("a prune"));
 }
 
@@ -341,7 +347,7 @@ fn lists(stage: &Stage) {
         ("delete all", JobAction::Delete, JobState::Ready),
     ] {
         let filter = JobFilter { state: Some(state), ..JobFilter::default() };
-        let request = CommandAll { action, filter, limit: 2, not_after: END };
+        let request = CommandAll { action, filter, limit: 2, signature: None, not_after: END };
         stage.ask(name, 50, |store| store.command_all(&request).expect(name));
     }
     stage.forget(parked);

@@ -140,6 +140,12 @@ impl Tx<'_> {
                ORDER BY until, task, key LIMIT ?2)",
             params![self.now.as_micros(), request.limit],
         )?;
-        Ok((parked + over) as u64 + done)
+        let actions = self.execute(
+            "DELETE FROM scheduler_action WHERE id IN (\
+               SELECT id FROM scheduler_action INDEXED BY scheduler_action_at \
+               WHERE at <= ?1 ORDER BY at, id LIMIT ?2)",
+            params![until(request.keep_actions).as_micros(), request.limit],
+        )?;
+        Ok((parked + over + actions) as u64 + done)
     }
 }

@@ -82,6 +82,9 @@ CREATE TABLE scheduler_schedule (
   override_timing TEXT,
   override_first INTEGER,
   override_every INTEGER,
+  override_since INTEGER,
+  override_by TEXT,
+  override_before TEXT,
   cursor INTEGER NOT NULL,
   anchor INTEGER,
   next TEXT NOT NULL,
@@ -121,6 +124,27 @@ CREATE TABLE scheduler_pause (
   reason TEXT NOT NULL,
   PRIMARY KEY (scope, name)
 ) STRICT, WITHOUT ROWID;
+
+-- Changes by hand.
+CREATE TABLE scheduler_action (
+  id BLOB PRIMARY KEY NOT NULL,
+  at INTEGER NOT NULL,
+  -- A name that people give.
+  done_by TEXT NOT NULL,
+  session_role TEXT NOT NULL,
+  address TEXT NOT NULL,
+  node TEXT NOT NULL,
+  verb TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  target TEXT NOT NULL,
+  task TEXT,
+  count INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  old_value TEXT NOT NULL,
+  new_value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX scheduler_action_at ON scheduler_action (at, id);
 
 -- One row is one job that is unfinished or parked. `band` is the priority with the highest first; `kind` is 1 if the job is parked when its
 -- process dies, plus 2 if two in a row have died, plus 4 if its payload is longer than CLAIM_BYTES_MAX, plus 8 for each version of its payload.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::action::Signature;
 use crate::check::storable;
 use crate::id::{Fence, JobId, StoreTime};
 use crate::job::{JobState, Payload, StoredJob};
@@ -134,6 +135,16 @@ pub enum JobAction {
 }
 
 impl JobAction {
+    /// The word for it in the list of actions.
+    #[must_use]
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Retry => "retry",
+            Self::Delete => "delete",
+        }
+    }
+
     /// The command that does it with one job.
     #[must_use]
     pub const fn of(self, job: JobId) -> Command {
@@ -155,6 +166,8 @@ pub struct CommandAll {
     pub filter: JobFilter,
     /// The greatest number of selected jobs.
     pub limit: u32,
+    /// The person who asks, if it is an action by hand.
+    pub signature: Option<Signature>,
     /// When the request expires.
     pub not_after: StoreTime,
 }

@@ -28,6 +28,7 @@
 //! away brings the fault back.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod action;
 mod check;
 mod column;
 mod command;
@@ -42,6 +43,7 @@ mod schedule;
 mod schedule_columns;
 mod store;
 
+pub use action::{ACTION_COLUMNS, Action, ActionFilter, ActionScope, Signature, TargetKind};
 pub use check::{NAME_MAX, PAYLOAD_MAX, TEXT_MAX, check_name, identifier, storable};
 pub use column::{
     Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JobRow, NEW_JOB_COLUMNS, NewColumn,
@@ -53,7 +55,7 @@ pub use command::{
 };
 pub use decide::{EndedNodes, LineKind};
 pub use error::{DecodeError, Refusal, StoreError};
-pub use id::{Fence, JobId, SessionId, StoreTime, micros};
+pub use id::{ActionId, Fence, JobId, SessionId, StoreTime, micros};
 pub use job::{
     ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, ClaimRef, DEFAULT_QUEUE, Enqueued, JobAttempt,
     JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin, Payload, Priority, StoredJob,
@@ -68,7 +70,7 @@ pub use request::{
     SessionTask, TaskRoom, UnreadableRow, VersionDepth, reap_count, reap_wait,
 };
 pub use schedule::{
-    FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Rule, ScheduleSpec, Skips,
+    FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Override, Rule, ScheduleSpec, Skips,
     StoredSchedule, TickJob, Timing,
 };
 pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};

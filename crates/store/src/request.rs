@@ -442,7 +442,7 @@ pub struct Enqueue {
     pub not_after: StoreTime,
 }
 
-/// Deletes jobs that have ended long ago, dynamic schedules that are over for long, and keys whose time is over.
+/// Deletes jobs that have ended long ago, dynamic schedules that are over for long, old actions, and keys whose time is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     /// The time for which done and cancelled jobs are kept.
@@ -452,7 +452,9 @@ pub struct Prune {
     /// The time for which dynamic schedules that are over are kept after their last tick:
     /// [`FINISHED_SCHEDULE_RETENTION`](crate::FINISHED_SCHEDULE_RETENTION), but for tests.
     pub keep_over: Duration,
-    /// The greatest number of parked jobs, of schedules and of keys that are deleted: those that ended first. Jobs that are
+    /// The time for which actions by hand are kept.
+    pub keep_actions: Duration,
+    /// The greatest number of parked jobs, of schedules, of actions and of keys that are deleted: those that ended first. Jobs that are
     /// done or cancelled are deleted in the order in which they ended, until so many or more are deleted: those that
     /// ended at the same instant go together.
     pub limit: u32,

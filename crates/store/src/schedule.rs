@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::check::storable;
 use crate::command::{Command, CommandOutcome, Pause};
 use crate::id::{JobId, StoreTime, micros};
 use crate::job::{NewJob, OnLost, Payload, Priority};
@@ -188,6 +189,17 @@ pub enum Next {
     Never,
 }
 
+/// The author of a rule that was set by hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Override {
+    /// When it was set.
+    pub since: StoreTime,
+    /// The person; empty if the program has set it.
+    pub by: String,
+    /// The text of the rule that counted before.
+    pub before: String,
+}
+
 /// A schedule as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -196,6 +208,8 @@ pub struct StoredSchedule {
     pub definition: ScheduleSpec,
     /// A rule set by hand, in place of the one in the definition.
     pub override_rule: Option<Rule>,
+    /// Who set that rule, and in place of which.
+    pub overridden: Option<Override>,
     /// All ticks up to this instant are decided. Ticks count from the registration, a change of the rule, or an end of a
     /// pause.
     pub cursor: StoreTime,
@@ -225,6 +239,7 @@ impl StoredSchedule {
         let mut schedule = Self {
             definition,
             override_rule: None,
+            overridden: None,
             cursor: now,
             anchor: None,
             next: Next::Unknown,
@@ -273,7 +288,7 @@ impl StoredSchedule {
         let is_other_calculator = self.definition.calculator != definition.calculator;
         self.definition = definition;
         if is_changed {
-            self.override_rule = None;
+            (self.override_rule, self.overridden) = (None, None);
             self.restart(now, is_busy);
         } else if is_other_calculator && self.rule().timing == Timing::Computed {
             self.next = Next::Unknown;
@@ -463,11 +478,11 @@ impl StoredSchedule {
         }
     }
 
-    /// Executes a command about the schedule itself, not one about its jobs. The row is what a store has of it, and is to be
-    /// written or deleted as it is then.
+    /// Executes a command about the schedule itself, not one about its jobs, of a person; of none if the name is empty. The row is
+    /// what a store has of it, and is to be written or deleted as it is then.
     pub fn execute(
         row: &mut Option<Self>,
-        command: &Command,
+        (command, by): (&Command, &str),
         now: StoreTime,
         is_busy: bool,
     ) -> CommandOutcome {
@@ -479,7 +494,7 @@ impl StoredSchedule {
             Command::Pause { until, by, reason, .. } => schedule.pause(*until, by, reason, now),
             Command::Resume { .. } => schedule.resume(now),
             Command::Reschedule { rule, .. } => {
-                schedule.reschedule(rule.as_ref(), now, is_busy);
+                schedule.reschedule(rule.as_ref(), by, now, is_busy);
             }
             Command::Remove { .. } => *row = None,
             _ => return CommandOutcome::NotFound,
@@ -511,9 +526,11 @@ impl StoredSchedule {
         CommandOutcome::Done
     }
 
-    fn reschedule(&mut self, rule: Option<&Rule>, now: StoreTime, is_busy: bool) {
+    fn reschedule(&mut self, rule: Option<&Rule>, by: &str, now: StoreTime, is_busy: bool) {
         let former = self.override_rule.as_ref().map(|rule| &rule.text);
         if rule.map(|rule| &rule.text) != former {
+            let (by, before) = (storable(by), self.rule().text.clone());
+            self.overridden = rule.map(|_| Override { since: now, by, before });
             self.override_rule = rule.cloned().map(Rule::stored);
             self.restart(now, is_busy);
         }

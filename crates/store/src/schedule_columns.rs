@@ -7,7 +7,9 @@ use crate::column::{Column, ColumnField, ColumnKind, ColumnValue, column, text};
 use crate::command::Pause;
 use crate::id::{JobId, StoreTime, micros};
 use crate::job::{OnLost, Priority};
-use crate::schedule::{Next, Overlap, Rule, ScheduleSpec, StoredSchedule, TickJob, Timing};
+use crate::schedule::{
+    Next, Overlap, Override, Rule, ScheduleSpec, StoredSchedule, TickJob, Timing,
+};
 
 type Row = StoredSchedule;
 
@@ -51,7 +53,7 @@ macro_rules! micros_of {
 }
 
 /// All columns of a schedule. A new one is a line here, one in the table of each store, and a field of [`StoredSchedule`].
-pub const SCHEDULE_COLUMNS: [Column<Row>; 37] = [
+pub const SCHEDULE_COLUMNS: [Column<Row>; 40] = [
     column!("name", String, row.definition.name),
     column!("task", String, row.definition.task),
     column!("payload_version", u32, row.definition.payload.version),
@@ -106,6 +108,17 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 37] = [
         row.override_rule.as_ref(),
         row.override_rule.as_mut()
     ),
+    column!(
+        "override_since",
+        Option<StoreTime>,
+        |row| of(&row.overridden, |overridden| overridden.since.value()),
+        |row, value| {
+            let since = (value != ColumnValue::Null).then(|| StoreTime::from_micros(value.int()));
+            row.overridden = since.map(|since| Override { since, ..Override::default() });
+        }
+    ),
+    part!("override_by", String, overridden.by),
+    part!("override_before", String, overridden.before),
     column!("cursor", StoreTime, row.cursor),
     column!("anchor", Option<StoreTime>, row.anchor),
     column!("next", Next, row.next),

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
+use crate::action::{Action, ActionFilter, Signature};
 use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobPause};
 use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId, StoreTime};
@@ -114,16 +115,45 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
         Err(Refusal::Unsupported(why).into())
     }
 
-    /// Executes a command.
+    /// Executes a command. If a person has signed it and it is done, the store keeps an [`Action`] of it.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open); or a text cannot be stored.
+    fn command_by(
+        &self,
+        signature: Option<&Signature>,
+        command: &Command,
+        not_after: StoreTime,
+    ) -> Result<CommandOutcome, StoreError>;
+
+    /// Executes a command that no person has given.
+    ///
+    /// # Errors
+    ///
+    /// As [`command_by`](Self::command_by).
     fn command(
         &self,
         command: &Command,
         not_after: StoreTime,
-    ) -> Result<CommandOutcome, StoreError>;
+    ) -> Result<CommandOutcome, StoreError> {
+        self.command_by(None, command, not_after)
+    }
+
+    /// Keeps an action that no command has made, such as the pause of a task in memory, at the store's time. If there is one of
+    /// its identity, it stays as it is, or the number is added.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn note(&self, action: &Action, adds: bool) -> Result<(), StoreError>;
+
+    /// Actions, the latest first, at most so many.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn actions(&self, filter: &ActionFilter, limit: u32) -> Result<Vec<Action>, StoreError>;
 
     /// Does the same with all jobs that a filter selects.
     ///

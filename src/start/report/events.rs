@@ -87,6 +87,8 @@ fn in_full(event: &Event) -> u32 {
         | EventKind::Rescheduled { .. }
         | EventKind::RunFinished { .. }
         | EventKind::Store { what: StoreEvent::JobParked { .. } } => NEWS_IN_FULL,
+        // Who has changed what is to be found later.
+        EventKind::Action { .. } => u32::MAX,
         _ => 1,
     }
 }
@@ -161,6 +163,7 @@ fn message(event: &Event) -> Option<Message> {
         | EventKind::Resumed { .. }
         | EventKind::Rescheduled { .. }
         | EventKind::Enabled { .. }
+        | EventKind::Action { .. }
         | EventKind::RunFinished { outcome: Outcome::Cancelled | Outcome::Snoozed(_), .. } => {
             Message::about(event, Level::Info)
         }

@@ -82,6 +82,7 @@ fn difference(wanted: &Contents, found: &Contents) -> String {
         (format!("{:#?}", wanted.sessions), format!("{:#?}", found.sessions)),
         (format!("{:#?}", wanted.depths), format!("{:#?}", found.depths)),
         (format!("{:#?}", wanted.pauses), format!("{:#?}", found.pauses)),
+        (format!("{:#?}", wanted.actions), format!("{:#?}", found.actions)),
     ];
     let mut text = "the rows differ (model, store):\n".to_owned();
     for (wanted, found) in parts.iter().filter(|(wanted, found)| wanted != found) {

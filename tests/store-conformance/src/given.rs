@@ -231,6 +231,7 @@ impl<T: TestStore> Given<T> {
             keep_done: keep,
             keep_parked: keep,
             keep_over: keep,
+            keep_actions: keep,
             limit: 10,
             not_after: self.in_time(),
         }

@@ -6,6 +6,7 @@
 #![allow(clippy::missing_panics_doc, reason = "a test panics when it fails")]
 #![allow(clippy::disallowed_methods, reason = "one test races threads of its own")]
 
+mod actions;
 mod attempts;
 mod claims;
 mod commands;
@@ -21,6 +22,7 @@ mod schedules;
 mod sessions;
 mod test_store;
 
+pub use actions::*;
 pub use attempts::*;
 pub use claims::*;
 pub use commands::*;
@@ -143,6 +145,14 @@ macro_rules! store_conformance {
             a_pause_of_jobs_comes_back_as_it_was
             what_runs_when_its_kind_is_paused_goes_on
             r21_a_tick_of_a_paused_kind_is_not_claimed_as_it_fires
+            a_signed_command_leaves_an_action
+            a_command_without_a_signature_leaves_no_action
+            a_command_that_is_refused_leaves_no_action
+            commands_that_are_one_action_are_one_entry
+            a_change_that_no_command_makes_is_noted
+            actions_are_listed_by_filter_and_by_page
+            actions_of_long_ago_are_deleted_in_slices
+            a_rule_set_by_hand_has_its_author
             a_few_thousand_random_requests_are_answered_as_by_the_model
         }
     };

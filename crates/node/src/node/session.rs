@@ -356,6 +356,7 @@ impl Node {
             keep_done: self.config.keep_done.max(least),
             keep_parked: self.config.keep_parked.max(least),
             keep_over: FINISHED_SCHEDULE_RETENTION,
+            keep_actions: self.config.keep_actions,
             limit: 1_000,
             not_after,
         })

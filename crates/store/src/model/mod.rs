@@ -13,12 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::action::{Action, ActionFilter, Signature};
 use crate::column::JobRow;
 use crate::command::{
     BulkOutcome, Command, CommandAll, CommandOutcome, JobPause, Pause, PauseScope,
 };
 use crate::error::{Refusal, StoreError};
-use crate::id::{Fence, JobId, SessionId, StoreTime};
+use crate::id::{ActionId, Fence, JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, Enqueued, JobState, KeyUntil, NewJob, Origin, StoredJob};
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
@@ -210,14 +211,23 @@ impl Store for Model {
         self.count(answer, |_| true)
     }
 
-    fn command(
+    fn command_by(
         &self,
+        signature: Option<&Signature>,
         command: &Command,
         not_after: StoreTime,
     ) -> Result<CommandOutcome, StoreError> {
         command.check()?;
-        let answer = self.until(not_after, |state, now| state.command(command, now));
+        let answer = self.until(not_after, |state, now| state.command_by(signature, command, now));
         self.count(answer, |_| true)
+    }
+
+    fn note(&self, action: &Action, adds: bool) -> Result<(), StoreError> {
+        self.at(|state, now| state.keep(Action { at: now, ..action.clone() }, adds))
+    }
+
+    fn actions(&self, filter: &ActionFilter, limit: u32) -> Result<Vec<Action>, StoreError> {
+        self.at(|state, _| state.actions(filter, limit))
     }
 
     fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
@@ -264,6 +274,8 @@ pub struct ModelState {
     kept_keys: BTreeMap<(String, String), (JobId, StoreTime)>,
     /// The pauses of jobs, also those that are over.
     pauses: BTreeMap<PauseScope, Pause>,
+    /// The changes by hand, by time and identity.
+    actions: BTreeMap<(StoreTime, ActionId), Action>,
     /// The last fence given out.
     fence: u64,
 }

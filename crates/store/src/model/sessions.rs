@@ -294,7 +294,14 @@ impl ModelState {
             self.schedules.remove(name);
         }
         self.prune_keys(limit, now);
-        (jobs + over.len()) as u64
+        (jobs + over.len() + self.prune_actions(request, now)) as u64
+    }
+
+    fn prune_actions(&mut self, request: &Prune, now: StoreTime) -> usize {
+        let old = self.actions.keys().take_while(|(at, _)| at.after(request.keep_actions) <= now);
+        let old: Vec<_> = old.take(request.limit as usize).copied().collect();
+        old.iter().for_each(|place| drop(self.actions.remove(place)));
+        old.len()
     }
 
     fn prune_jobs(&mut self, request: &Prune, now: StoreTime) -> usize {

@@ -34,6 +34,9 @@ create table {s}.schedule (
   override_timing text check (override_timing in ('computed', 'rate', 'delay', 'once', 'once_after')),
   override_first bigint,
   override_every bigint,
+  override_since timestamptz,
+  override_by text,
+  override_before text,
   cursor_at timestamptz not null,
   anchor timestamptz,
   next_kind text not null check (next_kind in ('at', 'unknown', 'job', 'never')),
@@ -149,6 +152,33 @@ create table {s}.pause (
   reason text not null,
   primary key (scope, name)
 );
+
+-- Changes by hand.
+create table {s}.action (
+  id uuid primary key,
+  at timestamptz not null,
+  -- A name that people give, and the role with which they have connected.
+  done_by text not null,
+  session_role text not null,
+  address text not null,
+  node text not null,
+  verb text not null,
+  kind text not null check (kind in ('jobs', 'job', 'task', 'tasks', 'queue', 'queues', 'schedule')),
+  target text not null,
+  task text,
+  count bigint not null,
+  reason text not null,
+  -- The old and the new rule, or the length of the old and the new payload.
+  old_value text not null,
+  new_value text not null
+);
+
+create index action_at on {s}.action (at, id);
+
+-- The person who gives a command. Commands with the same action are one entry, which has the scope in place of what each is about. A
+-- command without an action is signed by no person.
+create type {s}.signature as (
+  action uuid, done_by text, address text, node text, reason text, scope text, scope_task text);
 
 -- A line has no ready job before the one that is due at `from_at` and has the identity `from_id`.
 create type {s}.line as (queue text, task text, priority smallint, kind bigint, from_at timestamptz, from_id uuid);
