@@ -4,7 +4,7 @@
 //!
 //! Times are those of the store's clock. A [`StoreTime`] is one to the microsecond, and converts from and into a `DateTime<Utc>`.
 
-pub use crate::durable::{EnqueueIn, EnqueueInAsync, UnknownTask};
+pub use crate::durable::{EnqueueIn, EnqueueInAsync, UnknownTask, new_action};
 pub use scheduler_store::{
     Action, ActionFilter, ActionId, AttemptOutcome, CommandOutcome, DEFAULT_QUEUE, DecodeError,
     Enqueued, Fence, JobAttempt, JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Model,

@@ -152,7 +152,8 @@ impl Jobs {
     }
 }
 
-/// The identity of an action.
-pub(crate) fn new_action() -> ActionId {
+/// The identity of a new action, for commands that are [one](Signature::as_one).
+#[must_use]
+pub fn new_action() -> ActionId {
     ActionId::from_uuid(new_id().as_uuid())
 }

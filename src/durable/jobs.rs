@@ -350,7 +350,9 @@ impl Jobs {
                 None => break Ok(done),
             }
         };
-        if let Some(entry) = request.entry(done, self.inner.client.store_now()) {
+        let is_whole = self.signature.as_ref().is_some_and(|by| by.scope.is_none());
+        let entry = request.entry(done, self.inner.client.store_now());
+        if let Some(entry) = entry.filter(|_| is_whole) {
             self.tell(&entry);
         }
         answer

@@ -37,7 +37,8 @@ mod schedules;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use actions::{OnAction, new_action};
+pub(crate) use actions::OnAction;
+pub use actions::new_action;
 pub(crate) use client::{Client, StoreCell};
 pub(crate) use driver::SimulatedNodes;
 pub use error::{EnqueueError, JobsError, UnknownTask, Unsent};

@@ -39,6 +39,8 @@ json! {
         ids: Vec<String>,
         /// All jobs that match. It needs a state.
         matching: JobFilter,
+        /// The action that this request goes on with.
+        action: String,
     }
 
     /// The body of `POST /jobs/{id}/edit`: another payload of a job that waits or is parked.
@@ -78,6 +80,8 @@ json! {
     } optional {
         /// There was no time for all; the next request has it as its `after`.
         after: String,
+        /// The action, for the next request.
+        action: String,
     }
 
     /// A job.

@@ -148,25 +148,51 @@ json! {
     #[serde(deny_unknown_fields)]
     struct ActionsQuery {
     } optional {
+        /// This task, schedule or queue, or jobs of this task.
         task: String,
+        /// This person.
+        by: String,
+        /// At this instant or later.
+        since: String,
+        /// The actions after this one: the next page.
+        after: String,
+        limit: u64,
     }
 
-    /// `GET /actions`, the latest first.
+    /// `GET /actions`, the latest first: of all processes if there is a store, else of this one since its start.
     struct Actions {
         actions: Vec<Action>,
+        /// There are older ones.
+        has_more: bool,
     }
 
-    /// An action of a visitor.
+    /// A change by hand.
     struct Action {
+        id: String,
         at: String,
         who: String,
         action: String,
+        /// `*` if it is about no task, or about several.
         task: String,
+        /// The number of jobs, tasks or queues that were changed.
+        count: u64,
     } optional {
         queue: String,
+        schedule: String,
         job: String,
+        /// The jobs or the tasks, in words, if several were meant.
+        matching: String,
         note: String,
+        /// The rule before; the length of the payload before.
+        before: String,
+        /// The rule after; the length of the payload after.
+        after: String,
+        /// The address, for operators.
         from: String,
+        /// The process; none of a change in SQL.
+        node: String,
+        /// The role of the database, of a change in SQL.
+        role: String,
     }
 
     /// A refused request: `application/problem+json` (RFC 9457).

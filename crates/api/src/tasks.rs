@@ -127,6 +127,11 @@ json! {
     } optional {
         last_tick: String,
         has_ended: bool,
+        /// The person who set the rule, if that was no program.
+        overridden_by: String,
+        overridden_at: String,
+        /// The rule before.
+        rule_before: String,
     }
 
     /// Ticks that became no jobs, by reason.

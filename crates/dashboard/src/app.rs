@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::JobId;
+use scheduler::store::{Action, ActionFilter, ActionId, Signature, StoreTime, new_action};
 use scheduler::{TaskSnapshot, Tasks};
 
 use crate::access::{Auth, Authenticator, Hosts, Role, Visitor};
@@ -24,6 +24,8 @@ pub(crate) struct App {
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) hub: Hub,
     pub(crate) audit: Audit,
+    /// Actions that a later request may go on with, each with its word and the name of the visitor.
+    begun: Mutex<VecDeque<(ActionId, String)>>,
     pub(crate) authenticator: Authenticator,
     /// Processes that were seen in the store.
     pub(crate) seen: SeenProcesses,
@@ -52,6 +54,7 @@ impl App {
             recorder,
             hub,
             audit,
+            begun: Mutex::default(),
             authenticator,
             seen: SeenProcesses::default(),
             store,
@@ -86,69 +89,61 @@ impl App {
         }
     }
 
-    /// Logs an action, and reports it to the program.
-    pub(crate) fn note(&self, (who, from): (&Visitor, Option<IpAddr>), what: What<'_>) {
-        let action = Action {
-            at: now(),
-            who: who.name().into(),
-            from,
-            action: what.action,
-            task: what.task.into(),
-            queue: what.queue.map(Arc::from),
-            job: what.job,
-            note: what.note.map(Arc::from),
-        };
+    /// The signature of a visitor.
+    pub(crate) fn signature(&self, (who, from): (&Visitor, Option<IpAddr>)) -> Signature {
+        let address = from.map(|from| from.to_string()).unwrap_or_default();
+        Signature::by(who.name()).address(&address)
+    }
+
+    /// Reports an action to the program, and keeps it if there is no store.
+    pub(crate) fn report(&self, action: &Action) {
+        let action = Action { at: StoreTime::from(now()), ..action.clone() };
         if let Some(on_action) = &self.options.on_action {
             on_action(&action);
         }
-        self.audit.add(action);
+        if self.store.is_none() {
+            self.audit.add(action);
+        }
+    }
+
+    /// Notes an action that no signed command has made, but for so much of its number.
+    pub(crate) fn note(&self, mut action: Action, kept: u64) {
+        if action.id.as_uuid().is_nil() {
+            action.id = new_action();
+        }
+        self.report(&action);
+        self.tasks.note_action(action, kept);
+    }
+
+    /// The action that a request goes on with, of the same visitor; else a new one.
+    pub(crate) fn going_on(&self, action: Option<&str>, who: &str, verb: &str) -> ActionId {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |begun: &&(ActionId, String)| {
+            action == Some(&*begun.0.to_string()) && begun.1 == format!("{verb} {who}")
+        };
+        if let Some((action, _)) = begun.iter().find(is_same) {
+            return *action;
+        }
+        let action = new_action();
+        begun.push_back((action, format!("{verb} {who}")));
+        if begun.len() > ACTIONS_MAX {
+            begun.pop_front();
+        }
+        action
     }
 }
 
-/// An action of a visitor.
-#[derive(Clone, Copy)]
-pub(crate) struct What<'a> {
-    pub(crate) action: &'static str,
-    pub(crate) task: &'a str,
-    pub(crate) queue: Option<&'a str>,
-    pub(crate) job: Option<JobId>,
-    pub(crate) note: Option<&'a str>,
-}
-
-/// The number of actions that are kept.
+/// The number of actions that are kept without a store.
 const ACTIONS_MAX: usize = 200;
-
-/// Something that a visitor did, for the list of actions and for [`on_action`](crate::Dashboard::on_action).
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Action {
-    /// When.
-    pub at: DateTime<Utc>,
-    /// The name of the visitor.
-    pub who: Arc<str>,
-    /// The address of the connection, or the one that a [trusted proxy](crate::Dashboard::trust_proxy) names.
-    pub from: Option<IpAddr>,
-    /// The action: `run`, `pause`, `resume`, `cancel`, `enable`, `reschedule` or `reset`; of a job `retry`, `cancel`, `delete` or `edit`.
-    /// `wrong_tokens` if an unknown client has sent ten wrong tokens within a minute.
-    pub action: &'static str,
-    /// The name of the task; `*` for jobs of any task, and for a queue.
-    pub task: Arc<str>,
-    /// The queue, if it was paused or resumed.
-    pub queue: Option<Arc<str>>,
-    /// The job, if it was done to one.
-    pub job: Option<JobId>,
-    /// The note of a pause; the rule that a task had, and the one that it got.
-    pub note: Option<Arc<str>>,
-}
 
 pub(crate) type OnAction = dyn Fn(&Action) + Send + Sync;
 
-/// The last actions.
+/// The last actions, in a program without a store.
 #[derive(Debug, Default)]
 pub(crate) struct Audit(Mutex<VecDeque<Action>>);
 
 impl Audit {
-    pub(crate) fn add(&self, action: Action) {
+    fn add(&self, action: Action) {
         let mut actions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if actions.len() >= ACTIONS_MAX {
             actions.pop_front();
@@ -156,12 +151,17 @@ impl Audit {
         actions.push_back(action);
     }
 
-    /// The latest first; those of one task, or all.
-    pub(crate) fn list(&self, task: Option<&str>) -> Vec<Action> {
+    /// Those that are wanted, the latest first, at most so many.
+    pub(crate) fn list(&self, filter: &ActionFilter, limit: usize) -> Vec<Action> {
         let actions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted =
-            actions.iter().rev().filter(|action| task.is_none_or(|name| name == &*action.task));
-        wanted.cloned().collect()
+        let older = actions.iter().rev();
+        let mut older: Vec<&Action> = older.collect();
+        if let Some(after) = filter.after {
+            let place = older.iter().position(|action| action.id == after);
+            older.drain(..place.map_or(older.len(), |place| place + 1));
+        }
+        let wanted = older.into_iter().filter(|action| action.is_selected(filter));
+        wanted.take(limit).cloned().collect()
     }
 }
 

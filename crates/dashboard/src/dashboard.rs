@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::request::Parts;
+use scheduler::store::Action;
 use scheduler::{Builder, Event, EventKind, Listener, Tasks};
 
 use crate::access::{Auth, Hosts, Token, Visitor, random_text};
-use crate::app::{Action, App, Options};
+use crate::app::{App, Options};
 use crate::log::Recorder;
 use crate::server::{Bound, DashboardServer};
 use crate::web::router;
@@ -197,7 +198,8 @@ impl Dashboard {
         self
     }
 
-    /// Is called with each action of a visitor, for a log. The last 200 are in the API.
+    /// Is called with each action of a visitor, for an audit log elsewhere. The scheduler's log has a line of each, the store
+    /// keeps them, and without a store the API has the last 200.
     pub fn on_action(mut self, call: impl Fn(&Action) + Send + Sync + 'static) -> Self {
         self.options.on_action = Some(Arc::new(call));
         self

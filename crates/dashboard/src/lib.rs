@@ -141,6 +141,5 @@ mod view;
 mod web;
 
 pub use access::{Role, Visitor};
-pub use app::Action;
 pub use dashboard::Dashboard;
 pub use server::DashboardServer;

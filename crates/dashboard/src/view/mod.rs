@@ -8,6 +8,7 @@
 //! | `stored_state` | the state of a durable task in the store |
 //! | `runs` | the history of a task; the last and the next hour of all tasks |
 //! | `jobs` | jobs, queues and processes |
+//! | `action` | changes by hand |
 
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -17,10 +18,12 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::problem::Problem;
 
+pub(crate) use crate::view::action::action;
 pub(crate) use crate::view::jobs::{job, job_detail, nodes, queues, sees_payload, state_of};
 pub(crate) use crate::view::runs::{Page, runs, throughput, timeline};
 pub(crate) use crate::view::task::{detail, next_times, preview, row};
 
+mod action;
 mod jobs;
 mod runs;
 mod stored_state;

@@ -15,11 +15,12 @@ use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use scheduler::store::{Action, TargetKind};
 use tokio::time::{sleep, timeout};
 
 use crate::access::{Denied, Role, Visitor};
 use crate::access::{is_cross_origin, is_direct};
-use crate::app::{App, What};
+use crate::app::App;
 use crate::problem::Problem;
 
 /// The time that a handler, and the body that it waits for, may take.
@@ -112,9 +113,9 @@ async fn enter(app: &App, head: &Parts) -> Result<Caller, Problem> {
     let from = client(app, head);
     let known = app.authenticator.visitor(head, from);
     if known.is_guessed {
-        let note = Some("ten wrong tokens within a minute");
-        let what = What { action: "wrong_tokens", task: "*", queue: None, job: None, note };
-        app.note((&Visitor::viewer("unknown"), from), what);
+        let signature = app.signature((&Visitor::viewer("unknown"), from));
+        let signature = signature.reason("ten wrong tokens within a minute");
+        app.note(Action::new(&signature, "wrong_tokens", TargetKind::Task, "*"), 0);
     }
     if !known.after.is_zero() {
         sleep(known.after).await;

@@ -7,9 +7,10 @@ use scheduler::store::{
 };
 use scheduler::{Clock, SystemClock};
 use scheduler_store::{
-    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Enqueue, Finish, Finished,
-    Fire, Fired, JobPause, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered,
-    Renew, Renewed, SessionInfo, StoredJob, StoredSchedule,
+    Action, ActionFilter, BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome,
+    Enqueue, Finish, Finished, Fire, Fired, JobPause, Open, Opened, Poll, Polled, Prune, Reap,
+    Reaped, Register, Registered, Renew, Renewed, SessionInfo, Signature, StoredJob,
+    StoredSchedule,
 };
 
 /// The answer of the store to requests that the page makes.
@@ -94,9 +95,9 @@ macro_rules! pass_on {
                 self.store.renew(request)
             }
 
-            fn command(&self, command: &Command, not_after: StoreTime) -> Result<CommandOutcome, StoreError> {
+            fn command_by(&self, by: Option<&Signature>, command: &Command, not_after: StoreTime) -> Result<CommandOutcome, StoreError> {
                 self.check_command()?;
-                self.store.command(command, not_after)
+                self.store.command_by(by, command, not_after)
             }
 
             fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
@@ -130,6 +131,8 @@ pass_on! {
     ---
     job(id: JobId) -> Option<StoredJob>;
     jobs(filter: &JobFilter, limit: u32) -> Vec<StoredJob>;
+    note(action: &Action, adds: bool) -> ();
+    actions(filter: &ActionFilter, limit: u32) -> Vec<Action>;
     schedules() -> Vec<StoredSchedule>;
     pauses() -> Vec<JobPause>;
     sessions() -> Vec<SessionInfo>;

@@ -1,5 +1,6 @@
 //! The dashboard over HTTP, as browsers and other programs see it.
 
+mod actions;
 mod actuator;
 mod api;
 mod attached;
