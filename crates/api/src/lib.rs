@@ -164,6 +164,9 @@ json! {
         actions: Vec<Action>,
         /// There are older ones.
         has_more: bool,
+    } optional {
+        /// The store does not answer: these are of this process, since its start.
+        is_partial: bool,
     }
 
     /// A change by hand.

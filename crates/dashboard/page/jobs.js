@@ -60,11 +60,11 @@
   const doMany = async (action, chosen) => {
     let sum = 0;
     try {
-      for (let after = ""; ;) {
-        const answer = await ask("jobs:" + action, after ? { matching: { ...chosen.matching, after } } : chosen);
-        sum += answer.count;
-        if (!answer.after) break;
-        after = answer.after;
+      for (let body = chosen; ;) {
+        const { count, after, action: id } = await ask("jobs:" + action, body);
+        sum += count;
+        if (!after) break;
+        body = { matching: { ...chosen.matching, after }, action: id };
         toast(`${plural(sum)} ${acts[action][1]}, going on …`);
       }
       toast(`${plural(sum)} ${acts[action][1]}`);
@@ -222,14 +222,16 @@
       orphans.length > 0 && el("section.note.warn", el("h2", "Jobs of processes that are gone"), el("p", "Another process takes them over soon."), held(orphans)));
   };
 
-  // What visitors changed.
+  // What people changed, in all processes and in SQL.
+  const noteOf = (it) => [it.matching && `${it.count}: ${it.matching}`, (it.before || it.after) && `${it.before || "–"} → ${it.after || "–"}`, it.note].filter(Boolean).join("; ");
   const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr",
     cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue
-      : it.task === "*" ? it.action === "wrong_tokens" ? "–" : "jobs" : el("a", { href: toTask(it.task) }, named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who),
-    cell("When", "when", time(it.at, ago(it.at), it.at, "age")), cell("Note", null, el("bdi", it.note || "–")), cell("From", "dim", it.from || "–"))));
+      : it.task === "*" ? it.matching ? "several" : "–" : el("a", { href: toTask(it.task) }, named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who, it.role && el("span.sub", "role " + it.role)),
+    cell("When", "when", time(it.at, ago(it.at), it.at, "age")), cell("Note", null, el("bdi", noteOf(it) || "–")), cell("From", "dim", it.from || "–", it.node && el("span.sub", it.node)))));
   const showActions = async () => {
-    const { actions } = await ask("actions");
-    if (route.view === "actions") put("", headOf("Actions"), actions.length ? actionsOf(actions) : note("", "Nobody has changed anything since the start."));
+    const after = route.params.get("after"), { actions, hasMore, isPartial } = await ask("actions?limit=100" + (after ? "&after=" + after : ""));
+    if (route.view === "actions") put("", headOf("Actions"), isPartial && note("warn", "The store does not answer: these are the changes at this process, since its start."), actions.length ? actionsOf(actions) : note("", "No change by hand."),
+      hasMore && el("p.more", el("a", { href: "#/actions?after=" + actions.at(-1).id }, "Older")));
   };
 
   const shows = { jobs: showJobs, job: showJob, queues: showQueues, nodes: showNodes, actions: showActions };

@@ -435,7 +435,7 @@
       notes,
       el("div.grid",
         card("h-schedule", "Schedule", factsOf(
-          ["Rule", row.words || row.rule], ["Cron", code(row.expression)], ["Zone", row.expression && row.zone],
+          ["Rule", row.words || row.rule], ["By hand", durable?.isOverridden && `${durable.overriddenBy ? "by " + durable.overriddenBy + ", " : ""}${ago(durable.overriddenAt)}; before: ${durable.ruleBefore}`], ["Cron", code(row.expression)], ["Zone", row.expression && row.zone],
           ["Ticks", durable && `${durable.fired} in all processes` + (durable.lastTick ? ", the last " + ago(durable.lastTick) : "")], ["Skipped", durable && skips(durable.skipped)],
           ["Jobs", jobsOf("parked"), jobsOf("ready") && " ", jobsOf("ready")], ["Function", code(row.function)], ["Source", code(row.source)], ["Pool", row.pool + (row.isAsync ? ", async" : "")])),
         card("h-next", wrong?.kind === "hung" ? "Fire times; none starts a run before this one ends" : upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run", upcoming.length ? el("ol.upcoming", upcoming) : el("p.dim", nextText(row)[0])),

@@ -95,15 +95,13 @@ impl App {
         Signature::by(who.name()).address(&address)
     }
 
-    /// Reports an action to the program, and keeps it if there is no store.
+    /// Reports an action to the program, and keeps it for when no store answers.
     pub(crate) fn report(&self, action: &Action) {
         let action = Action { at: StoreTime::from(now()), ..action.clone() };
         if let Some(on_action) = &self.options.on_action {
             on_action(&action);
         }
-        if self.store.is_none() {
-            self.audit.add(action);
-        }
+        self.audit.add(action);
     }
 
     /// Notes an action that no signed command has made, but for so much of its number.
@@ -133,12 +131,12 @@ impl App {
     }
 }
 
-/// The number of actions that are kept without a store.
+/// The number of actions of this process that are kept.
 const ACTIONS_MAX: usize = 200;
 
 pub(crate) type OnAction = dyn Fn(&Action) + Send + Sync;
 
-/// The last actions, in a program without a store.
+/// The last actions of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Audit(Mutex<VecDeque<Action>>);
 

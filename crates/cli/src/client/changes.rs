@@ -198,6 +198,16 @@ fn preview(preview: &Preview) -> String {
 }
 
 /// The instant at which a pause ends, as the API has it.
+/// An instant that has passed: as it is written, or by its age.
+pub(super) fn past(text: &str, ctx: &Context<'_>) -> Result<String, CliError> {
+    let age = duration(text).ok().and_then(|age| chrono::TimeDelta::from_std(age).ok());
+    let at = match age.and_then(|age| ctx.now().checked_sub_signed(age)) {
+        Some(at) => at,
+        None => times::instant(text, context::zone(None, ctx)?.zone, ctx.now())?,
+    };
+    Ok(times::rfc3339(at, scheduler_core::trigger::Zone::UTC))
+}
+
 fn end_of_pause(until: &str, ctx: &Context<'_>) -> Result<String, CliError> {
     let zone = context::zone(None, ctx)?.zone;
     let until = times::instant(until, zone, ctx.now())?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use scheduler_api::{FireTime, Run, Task, Tasks};
+use scheduler_api::{FireTime, Run, Schedule, SkippedTicks, Task, Tasks};
 use scheduler_core::Tick;
 use scheduler_core::time::EventCount;
 use scheduler_core::trigger::Zone;
@@ -139,6 +139,8 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
         row("cron", plain(expression));
         row("zone", plain(&task.zone));
     }
+    let durable = task.schedule.clone().unwrap_or_default();
+    row("by hand", by_hand(&durable, zone, now));
     row("state", state(task, Some(now)).shown(look));
     let pause = task.pause.clone().unwrap_or_default();
     row("reason", text(&pause.reason));
@@ -153,6 +155,12 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     row("source", text(&task.source));
     row("pool", plain(&task.pool));
     row("trigger", text(&task.trigger_failure));
+    if task.schedule.is_some() {
+        let last = since(&durable.last_tick, zone, now);
+        let last = if last.is_empty() { last } else { format!(", the last {last}") };
+        row("ticks", format!("{} in all processes{last}", durable.fired));
+        row("skipped", skipped(&durable.skipped));
+    }
     let counters = &task.counters;
     row("runs", format!("{}, {} failed", counters.runs, counters.failures));
     let durations = task.durations.clone().unwrap_or_default();
@@ -175,6 +183,27 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     let times = TimeFormat::of(zone, runs.iter().map(|past| &*past.started_at));
     section("last runs", runs.iter().map(|past| run(past, times)).collect());
     lines.join("\n") + "\n"
+}
+
+/// Who has set the rule by hand, when, and in place of which.
+fn by_hand(schedule: &Schedule, zone: Zone, now: DateTime<Utc>) -> String {
+    if !schedule.is_overridden {
+        return String::new();
+    }
+    let by = schedule.overridden_by.as_deref().map(|by| format!(" by {}", plain(by)));
+    let at = since(&schedule.overridden_at, zone, now);
+    let before = schedule.rule_before.as_deref().map(|rule| format!("; before: {}", plain(rule)));
+    let [by, before] = [by, before].map(Option::unwrap_or_default);
+    format!("the rule was set{by}, {at}{before}")
+}
+
+/// Ticks that became no jobs, by reason.
+fn skipped(ticks: &SkippedTicks) -> String {
+    let SkippedTicks { overlap, missed, paused } = ticks.clone();
+    let parts =
+        [(overlap, "the job before was unfinished"), (missed, "missed"), (paused, "paused")];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    parts.map(|(count, reason)| format!("{count} {reason}")).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn upcoming(time: &FireTime, zone: Zone) -> String {

@@ -111,6 +111,8 @@ fn a_task_is_shown_with_what_comes_and_what_was() {
     task["failingSince"] = "2026-03-27T11:01:00Z".into();
     task["lastSuccess"] = "2026-03-27T10:00:07Z".into();
     task["durations"] = json!({ "p50Ms": 12.4, "p95Ms": 1_500.0, "maxMs": 90_000.0 });
+    task["schedule"] = json!({ "fired": 52, "isOverridden": true, "overriddenBy": "anna", "overriddenAt": "2026-03-27T09:04:00Z",
+        "ruleBefore": "every 10m", "lastTick": "2026-03-27T11:00:00Z", "skipped": { "overlap": 3, "missed": 0, "paused": 1 } });
     let runs = json!({ "task": "shop::report", "hasMore": false, "runs": [
         { "number": 3, "startedAt": "2026-03-27T11:00:00Z", "outcome": "error", "tookMs": 0.5,
           "error": { "message": "disk full" } },
@@ -127,12 +129,15 @@ shop::report
   schedule   09:00, Monday to Friday
   cron       0 0 9 * * MON-FRI
   zone       Europe/Berlin
+  by hand    the rule was set by anna, Fri 2026-03-27 10:04 +01:00, 2h ago; before: every 10m
   state      waiting, failed 2×
   failing    Fri 2026-03-27 12:01 +01:00, 3m ago
   succeeded  Fri 2026-03-27 11:00:07 +01:00, 1h 3m ago
   function   shop::report
   source     src/jobs.rs:7
   pool       default
+  ticks      52 in all processes, the last Fri 2026-03-27 12:00 +01:00, 4m ago
+  skipped    3 the job before was unfinished, 1 paused
   runs       3, 2 failed
   took       12ms as a rule, 1.5s at the 95th percentile, 1m 30s at most
 

@@ -146,18 +146,19 @@ pub(super) async fn actions(
     let limit = query.limit.map_or(100, |limit| usize::try_from(limit).unwrap_or(ACTIONS_MAX));
     let limit = limit.clamp(1, ACTIONS_MAX);
     let filter = filter_of(query)?;
-    let mut actions = match app.store() {
-        Ok(store) => {
-            let ask = u32::try_from(limit + 1).unwrap_or(u32::MAX);
-            store.ask(move |jobs| jobs.actions(&filter, ask)).await?
-        }
-        Err(_) => app.audit.list(&filter, limit + 1),
+    let (asked, count) = (filter.clone(), u32::try_from(limit + 1).unwrap_or(u32::MAX));
+    let stored = match app.store() {
+        Ok(store) => Some(store.ask_briefly(move |jobs| jobs.actions(&asked, count)).await),
+        Err(_) => None,
     };
+    let is_partial = matches!(stored, Some(None)).then_some(true);
+    let stored = stored.flatten();
+    let mut actions = stored.unwrap_or_else(|| app.audit.list(&filter, limit + 1));
     let has_more = actions.len() > limit;
     actions.truncate(limit);
     let shows_from = caller.who().role() >= Role::Operator;
     let actions = actions.iter().map(|action| view::action(&app, action, shows_from)).collect();
-    Ok(Json(Actions { actions, has_more }))
+    Ok(Json(Actions { actions, has_more, is_partial }))
 }
 
 fn filter_of(query: ActionsQuery) -> Result<ActionFilter, Problem> {

@@ -120,11 +120,19 @@ fn a_change_of_a_task_in_memory_is_seen_elsewhere_also_if_the_store_was_away() {
     let body = r#"{"fixedRate":"10m"}"#;
     assert_eq!(first.post("/api/v1/tasks/purge/reschedule", body).status, 202);
     assert_eq!(first.post("/api/v1/tasks/purge/run", "").status, 202, "nothing waits for it");
+    for (served, count) in [(&first, 2), (&other, 0)] {
+        let own = served.get("/api/v1/actions?task=purge").json();
+        assert_eq!(
+            (own["actions"].as_array().unwrap().len(), &own["isPartial"]),
+            (count, &json!(true))
+        );
+    }
     store.set(Mood::Answers);
     let found = eventually(|| {
         let found = actions(&other, "?task=purge");
         (found.len() == 2).then_some(found)
     });
+    assert!(other.get("/api/v1/actions").json()["isPartial"].is_null());
     let verbs: Vec<_> = found.iter().map(|action| action["action"].clone()).collect();
     assert_eq!(verbs, ["run", "reschedule"]);
     assert_eq!(
