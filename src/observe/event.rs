@@ -231,8 +231,7 @@ pub enum EventKind {
         /// The panic or the error.
         failure: Failure,
     },
-    /// A person has changed something by this process: with the dashboard, the command line, or a handle that is
-    /// [signed](crate::Jobs::signed).
+    /// A person has changed something by this process: with the dashboard, the command line, or a signed handle.
     #[non_exhaustive]
     Action {
         /// The person.

@@ -208,7 +208,7 @@ pub struct StoredSchedule {
     pub definition: ScheduleSpec,
     /// A rule set by hand, in place of the one in the definition.
     pub override_rule: Option<Rule>,
-    /// Who set that rule, and in place of which.
+    /// The author of that rule, and the rule before.
     pub overridden: Option<Override>,
     /// All ticks up to this instant are decided. Ticks count from the registration, a change of the rule, or an end of a
     /// pause.

@@ -87,7 +87,7 @@ fn in_full(event: &Event) -> u32 {
         | EventKind::Rescheduled { .. }
         | EventKind::RunFinished { .. }
         | EventKind::Store { what: StoreEvent::JobParked { .. } } => NEWS_IN_FULL,
-        // Who has changed what is to be found later.
+        // Each author is to be found later.
         EventKind::Action { .. } => u32::MAX,
         _ => 1,
     }

@@ -185,7 +185,7 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     lines.join("\n") + "\n"
 }
 
-/// Who has set the rule by hand, when, and in place of which.
+/// The author of a rule that was set by hand, and the rule before.
 fn by_hand(schedule: &Schedule, zone: Zone, now: DateTime<Utc>) -> String {
     if !schedule.is_overridden {
         return String::new();

@@ -22,7 +22,7 @@ fn row(action: &Value) -> [Value; 4] {
 }
 
 #[test]
-fn another_process_shows_what_was_done_at_the_first_also_after_a_restart() {
+fn d22_another_process_shows_what_was_done_at_the_first_also_after_a_restart() {
     let store = Moody::new();
     let first = with_store(&dashboard(), &store, |builder| builder);
     let other = with_store(&dashboard(), &store, |builder| builder);

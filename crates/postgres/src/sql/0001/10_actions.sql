@@ -22,7 +22,7 @@ begin
   on conflict (id) do update set count = a.count + excluded.count where p_adds or not v_is_one;
 end $$;
 
--- Actions, the latest first. The role is that of a person who has signed beside this program.
+-- Actions, the latest first. The role is empty if it is this program's.
 create function {s}.list_actions(p_since timestamptz, p_by text, p_task text, p_after uuid, p_limit bigint)
 returns setof {s}.action language plpgsql stable {plans} as $$
 declare
