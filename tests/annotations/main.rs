@@ -39,6 +39,7 @@ mod own_process;
 mod panics;
 mod payloads_in_errors;
 mod rolling_upgrades;
+mod signed;
 mod simulated_cluster;
 mod simulated_jobs;
 mod simulated_outages;
