@@ -152,7 +152,7 @@ impl Jobs {
     }
 }
 
-/// The identity of a new action, for commands that are [one](Signature::as_one).
+/// The identity of a new action, for commands that are [one](Signature::in_action).
 #[must_use]
 pub fn new_action() -> ActionId {
     ActionId::from_uuid(new_id().as_uuid())

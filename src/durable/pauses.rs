@@ -57,7 +57,7 @@ impl Jobs {
     /// The name cannot be stored, or the store did not answer.
     pub fn pause_task(&self, task: &str, pause: &Pause) -> Result<(), JobsError> {
         let signature = self.signature_or(pause.by.as_deref());
-        self.each_name(task, signature, |name, by| {
+        self.each_name(task, signature.as_ref(), |name, by| {
             self.pause_jobs(by, &PauseScope::Task(name), pause)
         })
     }
@@ -68,7 +68,7 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn resume_task(&self, task: &str) -> Result<(), JobsError> {
-        self.each_name(task, self.signature(), |name, by| {
+        self.each_name(task, self.signature().as_ref(), |name, by| {
             self.resume_jobs(by, &PauseScope::Task(name))
         })
     }
@@ -124,10 +124,10 @@ impl Jobs {
     fn each_name(
         &self,
         task: &str,
-        signature: Option<Signature>,
+        signature: Option<&Signature>,
         command: impl Fn(String, Option<&Signature>) -> Result<(), JobsError>,
     ) -> Result<(), JobsError> {
-        command(task.to_owned(), signature.as_ref())?;
+        command(task.to_owned(), signature)?;
         let former = self.former_names(task).unwrap_or_default();
         former.iter().try_for_each(|name| command((*name).to_owned(), None))
     }

@@ -89,7 +89,7 @@ fn commands_that_are_one_action_are_told_by_their_author() -> Checked {
     sim.advance(secs(1));
     let jobs = sim.jobs();
     let ids: Vec<_> = (1..=3).map(|number| mail::job(number).after(hours(9))).collect();
-    let together = Signature::by("anna").as_one(new_action(), "error timed out", None);
+    let together = Signature::by("anna").in_action(new_action(), "error timed out", None);
     let anna = jobs.signed(&together);
     for job in ids {
         let id = job.id();

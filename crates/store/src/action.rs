@@ -69,7 +69,7 @@ impl Signature {
 
     /// Makes all commands with this signature one action, about what these words say.
     #[must_use]
-    pub fn as_one(mut self, action: ActionId, words: &str, task: Option<&str>) -> Self {
+    pub fn in_action(mut self, action: ActionId, words: &str, task: Option<&str>) -> Self {
         self.action = Some(action);
         self.scope = Some(ActionScope { words: storable(words), task: task.map(storable) });
         self

@@ -496,7 +496,7 @@ impl Generator {
         }
         if self.random.once_in(3) {
             let task = self.random.once_in(2).then(|| self.random.pick(&TASKS));
-            signature = signature.as_one(self.action_id(), "all of them", task);
+            signature = signature.in_action(self.action_id(), "all of them", task);
         }
         (!self.random.once_in(3)).then_some(signature)
     }

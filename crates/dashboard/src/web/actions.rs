@@ -293,7 +293,7 @@ fn signature(app: &App, by: &Caller, act: &Act) -> Signature {
 
 /// Does something to tasks, as one action; answers with the number of those that it changed.
 async fn many(app: &Arc<App>, by: Caller, meant: Meant, act: Act) -> Answer<Changed> {
-    let signature = signature(app, &by, &act).as_one(new_action(), &meant.words, meant.only());
+    let signature = signature(app, &by, &act).in_action(new_action(), &meant.words, meant.only());
     let (durable, others): (Vec<_>, Vec<_>) =
         meant.tasks.into_iter().partition(TaskControl::is_durable);
     let here = others.iter().filter(|task| act.clone().on_task(task).is_ok()).count() as u64;

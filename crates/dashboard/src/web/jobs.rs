@@ -197,7 +197,7 @@ pub(super) async fn many(
     let signature = app.signature((&caller.who(), caller.from));
     let by = |words: &str, task: Option<&str>| ManyJobs {
         app: Arc::clone(&app),
-        signature: signature.clone().as_one(action, words, task),
+        signature: signature.clone().in_action(action, words, task),
         act,
     };
     let done = |count, after: Option<JobId>| {
