@@ -1,11 +1,12 @@
 //! Actions: changes by hand, who made them, and of what.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use uuid::Uuid;
 
 use crate::check::storable;
-use crate::column::{Column, column};
+use crate::column::{Column, ColumnField, ColumnKind, ColumnValue, column};
 use crate::command::{Command, CommandAll, PauseScope};
 use crate::id::{ActionId, JobId, StoreTime};
 use crate::job::StoredJob;
@@ -242,6 +243,31 @@ impl Action {
         filter.since.is_none_or(|since| since <= self.at)
             && is(&filter.by, &self.by)
             && filter.task.as_ref().is_none_or(is_of)
+    }
+}
+
+impl ColumnField for ActionId {
+    const KIND: ColumnKind = ColumnKind::Uuid;
+
+    fn value(&self) -> ColumnValue<'_> {
+        ColumnValue::Uuid(self.as_uuid())
+    }
+
+    fn put(&mut self, value: ColumnValue<'_>) {
+        *self = Self::from_uuid(if let ColumnValue::Uuid(id) = value { id } else { Uuid::nil() });
+    }
+}
+
+impl ColumnField for TargetKind {
+    const KIND: ColumnKind =
+        ColumnKind::Words(&["jobs", "job", "task", "tasks", "queue", "queues", "schedule"]);
+
+    fn value(&self) -> ColumnValue<'_> {
+        ColumnValue::Text(Cow::Borrowed(self.word()))
+    }
+
+    fn put(&mut self, value: ColumnValue<'_>) {
+        *self = Self::of(value.text());
     }
 }
 

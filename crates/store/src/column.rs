@@ -8,9 +8,8 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-use crate::action::TargetKind;
 use crate::error::{Refusal, StoreError};
-use crate::id::{ActionId, Fence, JobId, SessionId, StoreTime, micros};
+use crate::id::{Fence, JobId, SessionId, StoreTime, micros};
 use crate::job::{
     JobAttempt, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin, Priority, StoredJob, When,
     attempts_of_text, attempts_to_text,
@@ -223,12 +222,6 @@ fields! {
     KeyUntil = ColumnKind::Choice(["end", "start"]),
         |this| ColumnValue::Int((*this == Self::Start).into()),
         |value| if value.int() == 0 { Self::End } else { Self::Start };
-    ActionId = ColumnKind::Uuid,
-        |this| ColumnValue::Uuid(this.as_uuid()),
-        |value| if let ColumnValue::Uuid(id) = value { Self::from_uuid(id) } else { Self::from_uuid(Uuid::nil()) };
-    TargetKind = ColumnKind::Words(&["jobs", "job", "task", "tasks", "queue", "queues", "schedule"]),
-        |this| ColumnValue::Text(Cow::Borrowed(this.word())),
-        |value| Self::of(value.text());
     JobState = ColumnKind::Words(&["parked", "ready", "running", "done", "cancelled"]),
         |this| ColumnValue::Text(Cow::Borrowed(this.word())),
         |value| Self::ALL.into_iter().find(|each| each.word() == value.text()).unwrap_or(Self::Parked);

@@ -69,7 +69,8 @@ end $$;
 
 -- The signature of a client. The role with which it has connected stands beside the name that it gives.
 define signed(by, reason) as $$
-row({s}.new_id(), coalesce({by}, session_user), coalesce(host(inet_client_addr()), ''), '', coalesce({reason}, ''), null, null)::{s}.signature
+row({s}.new_id(), coalesce({by}, session_user), coalesce(host(inet_client_addr()), ''), '', coalesce({reason}, ''),
+    null, null)::{s}.signature
 $$;
 
 -- Commands for any client. Each leaves an action.
