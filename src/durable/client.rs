@@ -137,7 +137,8 @@ impl Client {
     /// Returns true if the store answers, be it with an error.
     pub(crate) fn answers(&self) -> bool {
         let session = SessionId::from_uuid(Uuid::nil());
-        let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
+        let renew =
+            Renew { clock_offset: None, session, lease: Duration::ZERO, not_after: StoreTime::MAX };
         let answer = self.call(|store| store.renew(&renew));
         !matches!(answer, Err(StoreError::Unavailable(_) | StoreError::NotExecuted(_)))
     }
@@ -145,7 +146,8 @@ impl Client {
     /// Asks for the store's clock, by the renewal of a session that does not exist.
     fn sync_clock(&self) -> Result<(), StoreError> {
         let session = SessionId::from_uuid(Uuid::nil());
-        let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
+        let renew =
+            Renew { clock_offset: None, session, lease: Duration::ZERO, not_after: StoreTime::MAX };
         let now = self.call(|store| store.renew(&renew))?.now;
         self.observe_time(now, self.0.clock.boot_time());
         Ok(())

@@ -19,6 +19,10 @@ impl Tx<'_> {
                 self.pause_jobs(scope, &Pause::new(self.now, *until, by, reason))
             }
             Command::ResumeJobs { scope } => self.resume_jobs(scope),
+            Command::PauseNode { session, until, by, reason } => {
+                self.pause_node(*session, &Pause::new(self.now, *until, by, reason))
+            }
+            Command::ResumeNode { session } => self.resume_node(*session),
             Command::Put { definition } => self.change(&definition.name, command),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job),
             // By its name alone, so that a row goes that cannot be read.
@@ -179,7 +183,7 @@ impl Tx<'_> {
     }
 }
 
-fn done_if(is_found: bool) -> CommandOutcome {
+pub(crate) fn done_if(is_found: bool) -> CommandOutcome {
     if is_found { CommandOutcome::Done } else { CommandOutcome::NotFound }
 }
 

@@ -140,6 +140,7 @@ impl Tx<'_> {
                ORDER BY until, task, key LIMIT ?2)",
             params![self.now.as_micros(), request.limit],
         )?;
+        self.prune_sessions(request.limit)?;
         Ok((parked + over) as u64 + done)
     }
 }

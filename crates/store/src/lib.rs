@@ -62,10 +62,11 @@ pub use job::{
 pub use known::Known;
 pub use model::{Model, ModelState};
 pub use request::{
-    CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
-    Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
-    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo,
-    SessionTask, TaskRoom, UnreadableRow, VersionDepth, reap_count, reap_wait,
+    CLAIM_BYTES_MAX, Close, DueSchedule, ENDED_SESSION_RETENTION, End, Enqueue, Finish, Finished,
+    Fire, Fired, JobFilter, Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune,
+    QueueDepth, Reap, Reaped, Register, Registered, RegisteredSchedule, Registration, Renew,
+    Renewed, SessionEnd, SessionInfo, SessionTask, TaskRoom, UnreadableRow, VersionDepth,
+    reap_count, reap_wait,
 };
 pub use schedule::{
     FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Rule, ScheduleSpec, Skips,

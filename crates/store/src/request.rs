@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::check::storable;
 use crate::command::{Pause, PauseScope, PauseSpan};
 use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, NewJob, StoredJob};
@@ -28,6 +29,10 @@ pub struct Open {
     pub application: String,
     /// The tasks that the process runs.
     pub tasks: Arc<[SessionTask]>,
+    /// The queues that it serves; none for all.
+    pub queues: Option<Arc<[Arc<str>]>>,
+    /// The greatest number of jobs that it runs at once.
+    pub concurrency: u32,
     /// The life of the session after each renewal.
     pub lease: Duration,
     /// When the request expires.
@@ -68,6 +73,8 @@ pub struct Renew {
     pub session: SessionId,
     /// The life of the session from now.
     pub lease: Duration,
+    /// By how many microseconds the clock of the process is ahead of the store's; none while that is not known.
+    pub clock_offset: Option<i64>,
     /// When the request expires.
     pub not_after: StoreTime,
 }
@@ -215,6 +222,8 @@ pub struct Polled {
     pub leases: Vec<Lease>,
     /// The jobs that are paused: those that this process has claimed and not begun are to be given back (R22).
     pub paused: Vec<PauseScope>,
+    /// True if the session is paused: then nothing was claimed, what has not begun is to be given back, and no tick is to be fired.
+    pub is_paused: bool,
     /// Rows that could not be read, each reported once by this store.
     pub damaged: Vec<UnreadableRow>,
 }
@@ -393,6 +402,8 @@ pub enum Finished {
 pub struct Reap {
     /// The sessions with the leases that were seen; those that were renewed since live on (R8, R9).
     pub dead: Vec<Lease>,
+    /// The name of the process that has found them, for people.
+    pub found_by: String,
     /// After how many losses in a row a job is parked.
     pub max_lost: u32,
     /// A lost job is due again after a wait below this one, which differs from job to job and follows from `draw` (R14).
@@ -442,7 +453,8 @@ pub struct Enqueue {
     pub not_after: StoreTime,
 }
 
-/// Deletes jobs that have ended long ago, dynamic schedules that are over for long, and keys whose time is over.
+/// Deletes jobs that have ended long ago, dynamic schedules that are over for long, keys whose time is over, and what is kept of
+/// sessions that ended more than [`ENDED_SESSION_RETENTION`] ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     /// The time for which done and cancelled jobs are kept.
@@ -452,7 +464,7 @@ pub struct Prune {
     /// The time for which dynamic schedules that are over are kept after their last tick:
     /// [`FINISHED_SCHEDULE_RETENTION`](crate::FINISHED_SCHEDULE_RETENTION), but for tests.
     pub keep_over: Duration,
-    /// The greatest number of parked jobs, of schedules and of keys that are deleted: those that ended first. Jobs that are
+    /// The greatest number of parked jobs, of schedules, of keys and of sessions that are deleted: those that ended first. Jobs that are
     /// done or cancelled are deleted in the order in which they ended, until so many or more are deleted: those that
     /// ended at the same instant go together.
     pub limit: u32,
@@ -513,6 +525,9 @@ pub struct VersionDepth {
     pub oldest: Duration,
 }
 
+/// The time for which a store keeps the cause of the end of a session.
+pub const ENDED_SESSION_RETENTION: Duration = Duration::from_secs(60 * 60);
+
 /// A session, for people.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
@@ -529,15 +544,72 @@ pub struct SessionInfo {
     pub tasks: Vec<SessionTask>,
     /// When it was opened.
     pub opened_at: StoreTime,
+    /// The queues that the process serves; none for all.
+    pub queues: Option<Vec<String>>,
+    /// The greatest number of jobs that it runs at once.
+    pub concurrency: u32,
     /// True if its lease has run out.
     pub has_run_out: bool,
+    /// By how many microseconds the clock of the process was ahead of the store's at the last renewal, if that was known.
+    pub clock_offset: Option<i64>,
+    /// The pause that holds: the process takes no jobs and fires no ticks.
+    pub pause: Option<Pause>,
+    /// The end, of a session that has ended within the last hour.
+    pub ended: Option<SessionEnd>,
+}
+
+/// The end of a session.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct SessionEnd {
+    /// When it ended.
+    pub at: StoreTime,
+    /// False if the process has closed it; true if its lease had run out.
+    pub is_lost: bool,
+    /// The name of the process that has found it lost, which may be its own.
+    pub found_by: String,
+    /// The number of jobs that it held then, and that others take over.
+    pub jobs: u32,
+}
+
+impl SessionEnd {
+    /// The end of a session that was found lost by a process of this name, or that was closed.
+    #[must_use]
+    pub fn new(at: StoreTime, found_by: Option<&str>, jobs: u32) -> Self {
+        let by = found_by.map(storable).unwrap_or_default();
+        Self { at, is_lost: found_by.is_some(), found_by: by, jobs }
+    }
 }
 
 impl SessionInfo {
     /// A session without a name, whose lease has not run out.
     #[must_use]
     pub fn new(id: SessionId, opened_at: StoreTime) -> Self {
-        let (label, build, application) = <(String, String, String)>::default();
-        Self { id, label, build, application, tasks: Vec::new(), opened_at, has_run_out: false }
+        Self {
+            id,
+            label: String::new(),
+            build: String::new(),
+            application: String::new(),
+            tasks: Vec::new(),
+            opened_at,
+            queues: None,
+            concurrency: 0,
+            has_run_out: false,
+            clock_offset: None,
+            pause: None,
+            ended: None,
+        }
+    }
+
+    /// Returns true if it has neither ended nor run out.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.ended.is_none() && !self.has_run_out
+    }
+
+    /// Returns true if its process takes jobs of this queue, now or when it is no longer paused.
+    #[must_use]
+    pub fn serves(&self, queue: &str) -> bool {
+        self.queues.as_ref().is_none_or(|queues| queues.iter().any(|each| each == queue))
     }
 }

@@ -132,7 +132,7 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// As [`open`](Self::open).
     fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError>;
 
-    /// Deletes jobs that ended long ago, and returns how many.
+    /// Deletes jobs that ended long ago, and returns how many; and sessions that did.
     ///
     /// # Errors
     ///
@@ -167,7 +167,9 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// The store does not answer.
     fn pauses(&self) -> Result<Vec<JobPause>, StoreError>;
 
-    /// All sessions, by identity.
+    /// All sessions that are open, by identity; then those that ended within [`ENDED_SESSION_RETENTION`], the latest first.
+    ///
+    /// [`ENDED_SESSION_RETENTION`]: crate::ENDED_SESSION_RETENTION
     ///
     /// # Errors
     ///

@@ -14,6 +14,7 @@ mod ends;
 mod enqueues;
 mod generate;
 mod given;
+mod nodes;
 mod operation;
 mod pauses;
 mod random;
@@ -28,6 +29,7 @@ pub use differential::{Differential, a_few_thousand_random_requests_are_answered
 pub use ends::*;
 pub use enqueues::*;
 pub use given::{definition, open};
+pub use nodes::*;
 pub use pauses::*;
 pub use schedules::*;
 pub use sessions::*;
@@ -143,6 +145,11 @@ macro_rules! store_conformance {
             a_pause_of_jobs_comes_back_as_it_was
             what_runs_when_its_kind_is_paused_goes_on
             r21_a_tick_of_a_paused_kind_is_not_claimed_as_it_fires
+            a_session_has_the_facts_of_its_process
+            a_session_that_has_ended_is_kept_for_an_hour_with_its_cause
+            sessions_that_ended_long_ago_are_deleted_in_slices
+            a_paused_process_claims_nothing
+            a_pause_of_a_process_outlives_its_session
             a_few_thousand_random_requests_are_answered_as_by_the_model
         }
     };

@@ -321,6 +321,8 @@ fn a_process_that_died_is_known_by_its_name_if_the_metrics_were_scraped() {
     use scheduler::store::{Store, StoreTime};
     let store = Moody::new();
     let dead = scheduler_store::Open {
+        queues: None,
+        concurrency: 4,
         id: "00000000-0000-4000-8000-000000000002".parse().unwrap(),
         replaces: None,
         label: "web-2".to_owned(),
@@ -335,6 +337,7 @@ fn a_process_that_died_is_known_by_its_name_if_the_metrics_were_scraped() {
     let served = serve(&dashboard(), builder().store(store.clone()).node(node));
     assert_eq!(served.get("/metrics").status, 200);
     let end = scheduler_store::Renew {
+        clock_offset: None,
         session: dead.id,
         lease: Duration::ZERO,
         not_after: StoreTime::MAX,

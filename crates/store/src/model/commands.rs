@@ -21,6 +21,10 @@ impl ModelState {
                 self.pauses.remove(scope);
                 CommandOutcome::Done
             }
+            Command::PauseNode { session, until, by, reason } => {
+                self.pause_node(*session, Pause::new(now, *until, by, reason))
+            }
+            Command::ResumeNode { session } => self.resume_node(*session),
             Command::Put { definition } => self.change(&definition.name, command, now),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job, now),
             Command::Cancel { job } => self.cancel(*job, now),

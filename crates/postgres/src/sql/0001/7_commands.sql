@@ -476,6 +476,33 @@ begin
   return 'ok';
 end $$;
 
+-- Pauses and resumes a process. Its polls read that, where they look whether its session lives.
+create function {s}.pause_node(p_session uuid, p_by text, p_reason text, p_until timestamptz, p_not_after timestamptz)
+returns text language plpgsql volatile {plans} as $$
+declare
+  v_now timestamptz := {s}.in_time(p_not_after);
+begin
+  update {s}.session s set pause_until = p_until, paused_by = p_by, pause_reason = p_reason,
+    pause_since = case when s.pause_since is null or s.pause_until <= v_now then v_now else s.pause_since end
+  where s.id = p_session;
+  if not found then
+    return 'not_found';
+  end if;
+  perform {nudge};
+  return 'ok';
+end $$;
+
+create function {s}.resume_node(p_session uuid, p_not_after timestamptz) returns text language plpgsql volatile {plans} as $$
+begin
+  perform {s}.in_time(p_not_after);
+  update {s}.session s set pause_since = null where s.id = p_session;
+  if not found then
+    return 'not_found';
+  end if;
+  perform {nudge};
+  return 'ok';
+end $$;
+
 -- Pauses and resumes a kind of job or a queue, for any client: no job of it is claimed until it is resumed, or until an instant.
 create function {s}.pause_task(
   p_task text, p_reason text default '', p_by text default session_user, p_until timestamptz default null)
@@ -565,6 +592,10 @@ begin
   with over as materialized (
     select task, key from {s}.key where has_ended and until <= v_now order by until, task, key limit p_limit for update skip locked)
   delete from {s}.key k using over where k.task = any(array[over.task]) and k.key = over.key;
+  with over as materialized (
+    select id from {s}.ended_session where ended_at <= v_now - '1 hour'::interval order by ended_at, id limit p_limit
+    for update skip locked)
+  delete from {s}.ended_session e using over where e.id = any(array[over.id]);
   return v_over + v_count;
 end $$;
 
@@ -572,7 +603,8 @@ end $$;
 -- open no other (R20).
 create function {s}.end_old_sessions() returns trigger language plpgsql set {path} as $$
 begin
-  delete from {s}.session;
+  with gone as (delete from {s}.session s returning s.*)
+  {keep_ended({clock}, 'a migration')};
   return null;
 end $$;
 create trigger meta_min_reader after update on {s}.meta for each row when (new.min_reader > old.min_reader)
