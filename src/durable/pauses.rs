@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use scheduler_core::Tick;
 use scheduler_store::{
-    Command, JobPause, Known, Pause as StoredPause, PauseScope, StoreTime, StoredSchedule,
+    Command, JobPause, Known, Pause as StoredPause, PauseScope, SessionId, StoreTime,
+    StoredSchedule,
 };
 
 use crate::base::sync::Mutex;
@@ -83,6 +84,27 @@ impl Jobs {
     /// The store did not answer.
     pub fn resume_queue(&self, queue: &str) -> Result<(), JobsError> {
         self.resume_jobs(&PauseScope::Queue(queue.to_owned()))
+    }
+
+    /// Pauses a process by its [session](Self::sessions): from its next poll on it takes no jobs and fires no ticks, which other
+    /// processes do. What it has claimed and not begun goes back, and its runs end. A session of the process that replaces this one is
+    /// paused, too; a process that starts again is not.
+    ///
+    /// # Errors
+    ///
+    /// There is no such session, or the store did not answer.
+    pub fn pause_node(&self, session: SessionId, pause: &Pause) -> Result<(), JobsError> {
+        let StoredPause { by, reason, until, .. } = stored(pause, StoreTime::MIN);
+        self.changed(&Command::PauseNode { session, until, by, reason })
+    }
+
+    /// Ends the pause of a process. Does nothing if it is not paused.
+    ///
+    /// # Errors
+    ///
+    /// As [`pause_node`](Self::pause_node).
+    pub fn resume_node(&self, session: SessionId) -> Result<(), JobsError> {
+        self.changed(&Command::ResumeNode { session })
     }
 
     /// The kinds of jobs and the queues that are paused now.

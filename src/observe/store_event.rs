@@ -155,6 +155,26 @@ pub enum StoreEvent {
         version: Option<u32>,
         /// The greatest version that a living process knows; none if no process has the task.
         known_version: Option<u32>,
+        /// The process that has the task and does not serve the queue of those jobs, and which it serves.
+        elsewhere: Option<Arc<str>>,
+    },
+    /// The clock of this process differs from the store's by more than two seconds. Told once until it does not.
+    #[non_exhaustive]
+    ClockOff {
+        /// The difference.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "by_seconds", serialize_with = "super::serial::seconds")
+        )]
+        by: Duration,
+        /// True if the clock of this process is ahead.
+        is_ahead: bool,
+    },
+    /// People have paused this process, so that it takes no jobs and fires no ticks, or have let it go on.
+    #[non_exhaustive]
+    NodePaused {
+        /// True if it is paused now.
+        is_paused: bool,
     },
     /// Ticks of a schedule made while the program runs were skipped.
     #[non_exhaustive]
@@ -221,6 +241,8 @@ impl StoreEvent {
             Self::ScheduleUnreadable { .. } => "schedule_unreadable",
             Self::ScheduleAhead { .. } => "schedule_ahead",
             Self::TaskUnknown { .. } => "task_unknown",
+            Self::ClockOff { .. } => "clock_off",
+            Self::NodePaused { .. } => "node_paused",
             Self::TicksSkipped { .. } => "ticks_skipped",
             Self::Away { .. } => "away",
             Self::Back { .. } => "back",
@@ -287,9 +309,21 @@ impl fmt::Display for StoreEvent {
             Self::TaskUnknown { task, due, version: Some(version), known_version, .. } => {
                 write_unknown_version(f, task, *due, *version, known_version.unwrap_or_default())
             }
+            Self::TaskUnknown { task, due, elsewhere: Some(elsewhere), .. } => {
+                let (jobs, wait) = (plural(*due, "job"), if *due == 1 { "waits" } else { "wait" });
+                write!(f, "no living process runs `{task}` where {jobs} of it {wait}: {elsewhere}")
+            }
             Self::TaskUnknown { task, due, schedules, nearest, .. } => {
                 write_unknown(f, task, *due, schedules, nearest.as_deref())
             }
+            Self::ClockOff { by, is_ahead } => {
+                let side = if *is_ahead { "ahead of" } else { "behind" };
+                write!(f, "the clock of this process is {} {side} the store's", duration(*by))
+            }
+            Self::NodePaused { is_paused: true } => f.write_str(
+                "this process is paused: it takes no jobs and fires no ticks, and its runs go on",
+            ),
+            Self::NodePaused { is_paused: false } => f.write_str("this process takes jobs again"),
             Self::TicksSkipped { schedule, reason, count, at_least } => {
                 let least = if *at_least { "at least " } else { "" };
                 let ticks = plural(*count, "tick");
