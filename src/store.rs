@@ -6,11 +6,12 @@
 
 pub use crate::durable::{EnqueueIn, EnqueueInAsync, UnknownTask};
 pub use scheduler_store::{
-    AttemptOutcome, CommandOutcome, DEFAULT_QUEUE, DecodeError, Enqueued, Fence, JobAttempt,
-    JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Model, NewJob, Next, OnConflict, OnLost,
-    Origin, Overlap, Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority,
-    QueueDepth, Refusal, SessionEnd, SessionId, SessionInfo, SessionTask, Skips, Store, StoreError,
-    StoreTime, StoredJob, StoredSchedule, Uuid, VersionDepth, When,
+    AttemptOutcome, CLOCK_OFF, CommandOutcome, DEFAULT_QUEUE, DecodeError, Enqueued, Fence,
+    JobAttempt, JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Model, NewJob, Next,
+    OnConflict, OnLost, Origin, Overlap, Pause as StoredPause, PauseScope,
+    Payload as StoredPayload, Priority, QueueDepth, Refusal, SessionEnd, SessionId, SessionInfo,
+    SessionTask, Skips, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid,
+    VersionDepth, When,
 };
 
 /// For the dashboard.

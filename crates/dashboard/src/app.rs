@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::JobId;
+use scheduler::chrono::{DateTime, TimeDelta, Utc};
+use scheduler::store::{CLOCK_OFF, JobId};
 use scheduler::{TaskSnapshot, Tasks};
 
 use crate::access::{Auth, Authenticator, Hosts, Role, Visitor};
 use crate::live::Hub;
 use crate::log::Recorder;
 use crate::problem::Problem;
-use crate::store::{SeenProcesses, Store};
+use crate::store::{LostNodes, Store};
 use crate::times::now;
 
 pub(crate) struct App {
@@ -25,8 +25,8 @@ pub(crate) struct App {
     pub(crate) hub: Hub,
     pub(crate) audit: Audit,
     pub(crate) authenticator: Authenticator,
-    /// Processes that were seen in the store.
-    pub(crate) seen: SeenProcesses,
+    /// The processes that were seen lost.
+    pub(crate) lost: LostNodes,
     store: Option<Arc<Store>>,
     pub(crate) hosts: Hosts,
     /// True if only this machine can connect, which makes metrics and health public.
@@ -53,7 +53,7 @@ impl App {
             hub,
             audit,
             authenticator,
-            seen: SeenProcesses::default(),
+            lost: LostNodes::default(),
             store,
             hosts,
             is_local,
@@ -77,6 +77,13 @@ impl App {
         let none = "this program has no store, and so no durable jobs\n\
                     help: give it one: Scheduler::builder().store(Sqlite::open(\"jobs.db\")?)";
         self.store.as_ref().ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, none))
+    }
+
+    /// By how much the clock of this process is ahead of the store's; zero unless it is off.
+    pub(crate) fn clock_offset(&self) -> TimeDelta {
+        let offset = self.tasks.jobs().map(|jobs| jobs.clock_offset()).unwrap_or_default();
+        let is_off = offset.abs().to_std().is_ok_and(|offset| offset > CLOCK_OFF);
+        if is_off { offset } else { TimeDelta::zero() }
     }
 
     /// Lets the rows of durable tasks be as new as can be had soon.

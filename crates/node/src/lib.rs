@@ -46,6 +46,6 @@ mod rng;
 pub use config::{Config, LATE, Misfire, Policy, Rules, TaskConfig};
 pub use effect::{Answer, Channel, Effect, Input, LostReason, NodeEvent, Request, RequestId};
 pub use firing::COUNTED_MAX;
-pub use node::{CLOCK_OFF, Node};
+pub use node::Node;
 pub use rng::Rng;
 pub use scheduler_expr::Tick;

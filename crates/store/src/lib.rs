@@ -62,9 +62,9 @@ pub use job::{
 pub use known::Known;
 pub use model::{Model, ModelState};
 pub use request::{
-    CLAIM_BYTES_MAX, Close, DueSchedule, ENDED_SESSION_RETENTION, End, Enqueue, Finish, Finished,
-    Fire, Fired, JobFilter, Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune,
-    QueueDepth, Reap, Reaped, Register, Registered, RegisteredSchedule, Registration, Renew,
+    CLAIM_BYTES_MAX, CLOCK_OFF, Close, DueSchedule, ENDED_SESSION_RETENTION, End, Enqueue, Finish,
+    Finished, Fire, Fired, JobFilter, Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled,
+    Prune, QueueDepth, Reap, Reaped, Register, Registered, RegisteredSchedule, Registration, Renew,
     Renewed, SessionEnd, SessionInfo, SessionTask, TaskRoom, UnreadableRow, VersionDepth,
     reap_count, reap_wait,
 };

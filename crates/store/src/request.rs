@@ -525,6 +525,9 @@ pub struct VersionDepth {
     pub oldest: Duration,
 }
 
+/// By how much the clock of a process may differ from the store's: time servers keep clocks within some milliseconds.
+pub const CLOCK_OFF: Duration = Duration::from_secs(2);
+
 /// The time for which a store keeps the cause of the end of a session.
 pub const ENDED_SESSION_RETENTION: Duration = Duration::from_secs(60 * 60);
 
@@ -605,6 +608,13 @@ impl SessionInfo {
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.ended.is_none() && !self.has_run_out
+    }
+
+    /// Returns true if the clock of its process differs from the store's by more than [`CLOCK_OFF`].
+    #[must_use]
+    pub fn is_clock_off(&self) -> bool {
+        self.clock_offset
+            .is_some_and(|offset| CLOCK_OFF < Duration::from_micros(offset.unsigned_abs()))
     }
 
     /// Returns true if its process takes jobs of this queue, now or when it is no longer paused.

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use scheduler_expr::Tick;
 use scheduler_store::{
-    ClaimRef, DueSchedule, Fence, Finish, JobId, SessionId, StoreTime, StoredJob, micros,
+    CLOCK_OFF, ClaimRef, DueSchedule, Fence, Finish, JobId, SessionId, StoreTime, StoredJob, micros,
 };
 
 use crate::claims::Claims;
@@ -34,9 +34,6 @@ use crate::config::{Config, Rules};
 use crate::effect::{Channel, Effect, Input, NodeEvent, Request, RequestId};
 use crate::observed::{PeerLeases, StoreBackoff, StoreClock};
 use crate::rng::Rng;
-
-/// By how much the clock of a process may differ from the store's: time servers keep clocks within some milliseconds.
-pub const CLOCK_OFF: Duration = Duration::from_secs(2);
 
 /// The greatest number of claims that one request ends.
 const FINISHES_MAX: usize = 1_000;
