@@ -40,6 +40,7 @@ mod model;
 mod request;
 mod schedule;
 mod schedule_columns;
+mod session;
 mod store;
 
 pub use check::{NAME_MAX, PAYLOAD_MAX, TEXT_MAX, check_name, identifier, storable};
@@ -62,16 +63,16 @@ pub use job::{
 pub use known::Known;
 pub use model::{Model, ModelState};
 pub use request::{
-    CLAIM_BYTES_MAX, CLOCK_OFF, Close, DueSchedule, ENDED_SESSION_RETENTION, End, Enqueue, Finish,
-    Finished, Fire, Fired, JobFilter, Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled,
-    Prune, QueueDepth, Reap, Reaped, Register, Registered, RegisteredSchedule, Registration, Renew,
-    Renewed, SessionEnd, SessionInfo, SessionTask, TaskRoom, UnreadableRow, VersionDepth,
-    reap_count, reap_wait,
+    CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
+    Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
+    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionTask, TaskRoom,
+    UnreadableRow, VersionDepth, reap_count, reap_wait,
 };
 pub use schedule::{
     FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Rule, ScheduleSpec, Skips,
     StoredSchedule, TickJob, Timing,
 };
 pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
+pub use session::{CLOCK_OFF, ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
 pub use store::{Store, Watch, is_dry_run};
 pub use uuid::Uuid;

@@ -10,9 +10,10 @@ use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, Enqueued, NewJob, StoredJob};
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
-    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
 };
 use crate::schedule::StoredSchedule;
+use crate::session::SessionInfo;
 
 /// Where durable jobs, schedules and sessions are kept, for all processes that use it.
 ///

@@ -24,7 +24,7 @@ fn pause<T: TestStore>(given: &Given<T>, node: SessionId, until: Option<StoreTim
     assert_eq!(given.command(&pause), CommandOutcome::Done);
 }
 
-/// What a process says of itself, and how far its clock is off, comes back as it was.
+/// The facts of a process, and how far its clock is off, come back as they were.
 pub fn a_session_has_the_facts_of_its_process<T: TestStore>() {
     let given = Given::<T>::store();
     let queues = [None, Some(Vec::new()), Some(vec!["mail".to_owned(), "a b".to_owned()])];

@@ -125,7 +125,7 @@ fn a_process_is_paused_and_resumed_by_its_name() {
         (&note["action"], &note["note"]),
         (&"pause".into(), &"node web-1: a disk is replaced".into())
     );
-    // Two of one name are told apart by their sessions.
+    // Two processes of one name differ by their sessions.
     let twin = open(&store, 3, "web-2");
     let several = pause("web-2");
     assert!(several.status == 409 && several.body.contains(&twin.to_string()), "{several:?}");

@@ -55,7 +55,7 @@ pub struct Node {
     is_paused: bool,
     /// By how many microseconds the clock of this process is ahead of the store's.
     clock_offset: Option<i64>,
-    /// True while that is told to be too much.
+    /// True from the report that it is too much until it is not.
     is_clock_off: bool,
 
     session: Option<Session>,

@@ -22,10 +22,10 @@ use crate::id::{Fence, JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, Enqueued, JobState, KeyUntil, NewJob, Origin, StoredJob};
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
-    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionEnd, SessionInfo,
-    SessionTask,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionTask,
 };
 use crate::schedule::{ScheduleSpec, StoredSchedule, TickJob};
+use crate::session::{SessionEnd, SessionInfo};
 use crate::store::Store;
 
 type Clock = Arc<dyn Fn() -> StoreTime + Send + Sync>;

@@ -12,11 +12,11 @@ use crate::id::{Fence, JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, OnLost, StoredJob};
 use crate::model::{ModelState, SessionRow};
 use crate::request::{
-    Close, DueSchedule, ENDED_SESSION_RETENTION, End, Finish, Finished, Lease, Open, Opened,
-    OtherApplication, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed,
-    SessionEnd, SessionInfo, reap_count,
+    Close, DueSchedule, End, Finish, Finished, Lease, Open, Opened, OtherApplication, Poll, Polled,
+    Prune, Reap, Reaped, Register, Registered, Renew, Renewed, reap_count,
 };
 use crate::schedule::{ScheduleSpec, StoredSchedule};
+use crate::session::{ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
 
 impl ModelState {
     pub(super) fn open(&mut self, request: &Open, now: StoreTime) -> Opened {

@@ -299,7 +299,7 @@ fn a_process_whose_threads_are_free_again_claims_as_before() {
     assert_eq!(driver.jobs(JobState::Done).len(), 12);
 }
 
-/// What waits behind runs that take longer than those before is in order: it begins when one of them ends.
+/// A job may wait behind runs that take longer than those before: it begins when one of them ends.
 #[test]
 fn a_process_whose_own_runs_take_long_keeps_what_waits_for_them() {
     let mut driver = Driver::new(config(), Policy::default());
