@@ -48,9 +48,12 @@ fn with_watch(cluster: &mut Cluster) -> usize {
     cluster.starts("watch")[0].1
 }
 
+/// Takes a process away.
+type Loss = fn(&mut Cluster, usize);
+
 #[test]
 fn a_lost_process_is_listed_on_every_other_for_an_hour_however_it_was_lost() {
-    let losses: [(&str, fn(&mut Cluster, usize)); 3] = [
+    let losses: [(&str, Loss); 3] = [
         ("killed", |cluster, process| cluster.kill(process)),
         ("frozen for a minute", |cluster, process| cluster.freeze_for(process, minutes(1))),
         ("cut off for a minute", |cluster, process| {
