@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::{fmt, thread};
 
+use chrono::TimeDelta;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
@@ -31,6 +32,8 @@ struct ClientInner {
     clock: Arc<dyn Clock>,
     /// The store's clock less the time since boot, in microseconds.
     clock_offset: AtomicI64,
+    /// By how many microseconds the clock of this process is ahead of the store's.
+    ahead: AtomicI64,
     wake: OnceLock<WakeNode>,
     /// Asks for async code.
     helper: Helper,
@@ -47,6 +50,7 @@ impl Client {
             store,
             clock,
             clock_offset,
+            ahead: AtomicI64::new(0),
             wake,
             helper,
             is_inline: is_simulated,
@@ -145,7 +149,8 @@ impl Client {
     /// Returns true if the store answers, be it with an error.
     pub(crate) fn answers(&self) -> bool {
         let session = SessionId::from_uuid(Uuid::nil());
-        let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
+        let renew =
+            Renew { clock_offset: None, session, lease: Duration::ZERO, not_after: StoreTime::MAX };
         let answer = self.call(|store| store.renew(&renew));
         !matches!(answer, Err(StoreError::Unavailable(_) | StoreError::NotExecuted(_)))
     }
@@ -153,7 +158,8 @@ impl Client {
     /// Asks for the store's clock, by the renewal of a session that does not exist.
     fn sync_clock(&self) -> Result<(), StoreError> {
         let session = SessionId::from_uuid(Uuid::nil());
-        let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
+        let renew =
+            Renew { clock_offset: None, session, lease: Duration::ZERO, not_after: StoreTime::MAX };
         let now = self.call(|store| store.renew(&renew))?.now;
         self.observe_time(now, self.0.clock.boot_time());
         Ok(())
@@ -168,6 +174,18 @@ impl Client {
     pub(crate) fn observe_time(&self, now: StoreTime, at: Tick) {
         // ORDERING: see `store_now`.
         self.0.clock_offset.store(offset_of(now, at), Ordering::Relaxed);
+    }
+
+    /// Takes note of how far the clock of this process is ahead of the store's.
+    pub(super) fn observe_offset(&self, micros: i64) {
+        // ORDERING: see `store_now`.
+        self.0.ahead.store(micros, Ordering::Relaxed);
+    }
+
+    /// By how much the clock of this process is ahead of the store's.
+    pub(super) fn ahead(&self) -> TimeDelta {
+        // ORDERING: see `store_now`.
+        TimeDelta::microseconds(self.0.ahead.load(Ordering::Relaxed))
     }
 
     /// Has this called when something was enqueued. Only the first call counts.

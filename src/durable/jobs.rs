@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
@@ -367,13 +368,20 @@ impl Jobs {
         Ok(self.inner.client.call(|store| store.depths())?)
     }
 
-    /// The processes that use the store.
+    /// The processes that use the store; then those whose sessions ended within the last hour, the latest first. The
+    /// [end](SessionInfo::ended) of one says whether it was closed or lost, and who found that.
     ///
     /// # Errors
     ///
     /// The store did not answer.
     pub fn sessions(&self) -> Result<Vec<SessionInfo>, JobsError> {
         Ok(self.inner.client.call(|store| store.sessions())?)
+    }
+
+    /// By how much the clock of this process is ahead of the store's, as far as its node has measured; zero within what a request takes.
+    #[must_use]
+    pub fn clock_offset(&self) -> TimeDelta {
+        self.inner.client.ahead()
     }
 
     pub(super) fn command(&self, command: &Command) -> Result<(), JobsError> {

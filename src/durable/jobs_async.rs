@@ -8,8 +8,8 @@ use std::time::Duration;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
-    Action, ActionFilter, Enqueued, JobFilter, JobId, JobPause, Payload, QueueDepth, SessionInfo,
-    StoreError, StoredJob, StoredSchedule,
+    Action, ActionFilter, Enqueued, JobFilter, JobId, JobPause, Payload, QueueDepth, SessionId,
+    SessionInfo, StoreError, StoredJob, StoredSchedule,
 };
 
 use crate::base::sync::Mutex;
@@ -111,6 +111,8 @@ impl Jobs {
         resume_task_async = resume_task(task: &str) -> ();
         pause_queue_async = pause_queue(queue: &str, pause: &Pause) -> ();
         resume_queue_async = resume_queue(queue: &str) -> ();
+        pause_node_async = pause_node(session: SessionId, pause: &Pause) -> ();
+        resume_node_async = resume_node(session: SessionId) -> ();
         pauses_async = pauses() -> Vec<JobPause>;
         actions_async = actions(filter: &ActionFilter, limit: u32) -> Vec<Action>;
         unknown_tasks_async = unknown_tasks(depths: &[QueueDepth]) -> Vec<UnknownTask>;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use scheduler_core::Tick;
 use scheduler_store::{
-    Command, JobPause, Known, Pause as StoredPause, PauseScope, Signature, StoreTime,
+    Command, JobPause, Known, Pause as StoredPause, PauseScope, SessionId, Signature, StoreTime,
     StoredSchedule,
 };
 
@@ -91,6 +91,30 @@ impl Jobs {
     pub fn resume_queue(&self, queue: &str) -> Result<(), JobsError> {
         let signature = self.signature();
         self.resume_jobs(signature.as_ref(), &PauseScope::Queue(queue.to_owned()))
+    }
+
+    /// Pauses a process by its [session](Self::sessions): from its next poll on it takes no jobs and fires no ticks, which other
+    /// processes do. It gives back the jobs that it has claimed and not begun, and its runs end. A session of the process that replaces
+    /// this one is paused, too; a process that starts again is not.
+    ///
+    /// # Errors
+    ///
+    /// There is no such session, or the store did not answer.
+    pub fn pause_node(&self, session: SessionId, pause: &Pause) -> Result<(), JobsError> {
+        let StoredPause { by, reason, until, .. } = stored(pause, StoreTime::MIN);
+        let signature = self.signature_or(pause.by.as_deref());
+        self.command_by(signature.as_ref(), &Command::PauseNode { session, until, by, reason })?;
+        self.inner.client.wake_node();
+        Ok(())
+    }
+
+    /// Ends the pause of a process. Does nothing if it is not paused.
+    ///
+    /// # Errors
+    ///
+    /// As [`pause_node`](Self::pause_node).
+    pub fn resume_node(&self, session: SessionId) -> Result<(), JobsError> {
+        self.changed(&Command::ResumeNode { session })
     }
 
     /// The kinds of jobs and the queues that are paused now.

@@ -167,6 +167,8 @@ json! {
         version: u32,
         /// The greatest version that a process knows.
         known_version: u32,
+        /// The process that has the task, and does not serve the queue of those jobs.
+        elsewhere: String,
     }
 
     /// A queue, in sum and for each of its tasks.
@@ -211,17 +213,25 @@ json! {
         nodes: Vec<Node>,
         /// Jobs whose process is gone.
         orphans: Vec<NodeJob>,
-        /// Processes that died within the last hour, the latest first.
-        gone: Vec<GoneNode>,
+        /// Processes that stopped or were lost within the last hour, the latest first.
+        ended: Vec<EndedNode>,
     }
 
-    /// A process that has died.
-    struct GoneNode {
+    /// A process whose session has ended.
+    struct EndedNode {
         session: String,
-        at: String,
-    } optional {
-        /// Its name, if this process has seen it.
         label: String,
+        build: String,
+        at: String,
+        /// False if it has stopped; true if its lease ran out.
+        is_lost: bool,
+        /// True if a process of this name is there again.
+        is_back: bool,
+        /// The number of jobs that it held.
+        jobs: u32,
+    } optional {
+        /// The process that has found it lost, which may be itself.
+        found_by: String,
     }
 
     /// A process that uses the store.
@@ -229,10 +239,23 @@ json! {
         session: String,
         label: String,
         build: String,
+        /// The tasks that it runs.
+        tasks: Vec<String>,
+        /// The greatest number of jobs that it runs at once.
+        concurrency: u32,
         /// True if its lease has run out.
         has_run_out: bool,
+        /// True if its clock differs from the store's by more than two seconds.
+        is_clock_off: bool,
         opened_at: String,
         jobs: Vec<NodeJob>,
+    } optional {
+        /// The queues that it serves; missing if it serves all.
+        queues: Vec<String>,
+        /// By how much its clock is ahead of the store's.
+        clock_offset_ms: f64,
+        /// It takes no jobs and fires no ticks.
+        pause: Pause,
     }
 
     /// A job that a process runs.

@@ -76,7 +76,7 @@ mod jobs;
 mod tasks;
 
 pub use jobs::{
-    ChangedJobs, Depth, EditRequest, GoneNode, Job, JobAttempt, JobError, JobErrors, JobFilter,
+    ChangedJobs, Depth, EditRequest, EndedNode, Job, JobAttempt, JobError, JobErrors, JobFilter,
     Jobs, JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues, UnknownTask,
 };
 pub use tasks::{
@@ -103,6 +103,9 @@ json! {
         down: Vec<String>,
         pools: Vec<Pool>,
         streams: Streams,
+    } optional {
+        /// By how much the clock of this process is ahead of the store's, if that is more than two seconds.
+        clock_offset_ms: f64,
     }
 
     /// The visitor who asks.

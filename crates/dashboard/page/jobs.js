@@ -139,7 +139,7 @@
     pickedBar();
   };
 
-  const nodeName = (session) => { const node = [...facts.nodes, ...facts.gone].find((it) => it.session === session); return node?.label || "one that is gone"; };
+  const nodeName = (session) => { const node = [...facts.nodes, ...facts.ended].find((it) => it.session === session); return node?.label || "one that is gone"; };
   const showJob = async () => {
     const id = route.name, job = await ask("jobs/" + encodeURIComponent(id));
     if (route.view !== "job" || route.name !== id) return;
@@ -209,16 +209,25 @@
     put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No job waits, runs or is parked."));
   };
 
+  const nodeAct = async (node, action, body) => { try { await ask(`nodes/${node.session}/${action}`, body || {}); toast(`node ${node.label}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
+  const nodeButton = (node) => { const label = node.pause ? "Resume" : "Pause…"; return info.visitor.mayAct && button(label, () => node.pause ? nodeAct(node, "resume") : pause([], "", node), { id: "toggle-" + node.session, "aria-label": `${label}: node ${node.label}` }); };
   const showNodes = async () => {
-    const { nodes, orphans, gone } = await ask("nodes");
-    Object.assign(facts, { nodes, orphans, gone });
+    const { nodes, orphans, ended } = await ask("nodes");
+    Object.assign(facts, { nodes, orphans, ended });
     if (route.view !== "nodes") return;
     const held = (jobs) => jobs.length ? el("ul", jobs.slice(0, 20).map((job) => el("li", jobLink(job), el("span.dim", " since " + ageOf(job.startedAt)))), jobs.length > 20 && el("li.dim", `and ${jobs.length - 20} more`)) : "none";
+    const stateOf = (node) => node.hasRunOut ? ["✖", "does not renew its lease", "is-bad"] : !node.pause ? ["✔", "takes jobs", "is-good"] : node.jobs.length ? ["‖", "paused, its runs end", "is-warn"] : ["‖", "paused", "is-warn"];
+    const open = new Set([...$("store").querySelectorAll("details[open]")].map((it) => it.id));
+    const tasksOf = (node) => el("details", { id: "tasks-" + node.session, open: open.has("tasks-" + node.session) }, el("summary", node.tasks.length + (node.tasks.length === 1 ? " task" : " tasks")), node.tasks.join(", "));
     const rows = nodes.map((node) => el("tr", { class: node.hasRunOut && "failing" },
-      cell(null, "task", el("strong", node.label), el("span.sub.mono", shortId(node.session))), cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt), localOf(node.openedAt), "age")),
-      cell("Lease", null, el("span", { class: "outcome " + (node.hasRunOut ? "is-bad" : "is-good") }, node.hasRunOut ? "✖ has run out" : "✔ holds")), cell("Jobs", null, held(node.jobs))));
-    put("", headOf("Nodes"), rows.length ? tableOf("nodes", "Processes that use the store, and the jobs that they have", ["Process", "Build", "Since", "Lease", "Jobs"], rows) : note("", "No process uses the store."),
-      gone.length > 0 && el("section.note.bad", { id: "gone" }, el("h2", "Lost within the last hour"), el("ul", gone.map((it) => el("li", el("strong", it.label || "a process"), el("span.mono.dim", " " + shortId(it.session)), ": lost ", time(it.at, ago(it.at), localOf(it.at)))))),
+      cell(null, "task", el("strong", node.label), el("span.sub.mono", shortId(node.session)), node.pause && sub("‖ " + pausedText(node) + (node.pause.until ? ", until " + brief(localOf(node.pause.until)) : "")), node.isClockOff && el("span.sub.is-bad", "its clock " + offText(node.clockOffsetMs))),
+      cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt), localOf(node.openedAt), "age")),
+      cell("Queues", null, node.queues ? node.queues.join(", ") || "none" : "all", tasksOf(node)), cell("State", null, withIcon("outcome", stateOf(node))),
+      cell("Jobs", null, `${node.jobs.length} of ${node.concurrency}`, node.jobs.length > 0 && held(node.jobs)), cell(null, "act acts", nodeButton(node))));
+    const endOf = (it) => el("li", { class: it.isLost && "is-bad" }, el("strong", it.label), el("span.mono.dim", " " + shortId(it.session)), it.isLost ? ": lost " : ": stopped ", time(it.at, ago(it.at), localOf(it.at)),
+      it.isLost && `, found by ${it.foundBy === it.label ? "itself" : it.foundBy}; it held ${plural(it.jobs)}`, it.isLost && it.isBack && "; it is back");
+    put("", headOf("Nodes"), rows.length ? tableOf("nodes", "Processes that use the store, and the jobs that they have", ["Process", "Build", "Since", "Queues", "State", "Jobs", actsHead()], rows) : note("", "No process uses the store."),
+      ended.length > 0 && el("section.note", { id: "ended", class: ended.some((it) => it.isLost) && "bad" }, el("h2", "Lost or stopped within the last hour"), el("ul", ended.map(endOf))),
       orphans.length > 0 && el("section.note.warn", el("h2", "Jobs of processes that are gone"), el("p", "Another process takes them over soon."), held(orphans)));
   };
 

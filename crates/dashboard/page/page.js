@@ -364,10 +364,10 @@
   document.querySelector("#tasks tbody").id = "rows";
 
   // Pausing.
-  let pausing = [], queued = "";
-  const pause = (names, queue = "") => {
-    pausing = names; queued = queue;
-    set($("dialog-title"), queue ? "Pause queue " + queue : names.length === 1 ? "Pause " + names[0] : `Pause ${names.length} tasks`);
+  let pausing = [], queued = "", noded = null;
+  const pause = (names, queue = "", node = null) => {
+    pausing = names; queued = queue; noded = node;
+    set($("dialog-title"), node ? "Pause node " + node.label : queue ? "Pause queue " + queue : names.length === 1 ? "Pause " + names[0] : `Pause ${names.length} tasks`);
     $("reason").value = ""; $("length").value = "";
     $("dialog").showModal();
     $("reason").focus();
@@ -376,7 +376,7 @@
     const body = {};
     if ($("reason").value.trim()) body.reason = $("reason").value.trim();
     if ($("length").value) body.forMs = Number($("length").value);
-    queued ? queueAct(queued, "pause", body) : pausing.length === 1 ? act(pausing[0], "pause", body) : many("pause", { ...body, names: pausing });
+    noded ? nodeAct(noded, "pause", body) : queued ? queueAct(queued, "pause", body) : pausing.length === 1 ? act(pausing[0], "pause", body) : many("pause", { ...body, names: pausing });
   });
   const many = async (action, body) => {
     try { const { changed } = await ask("tasks:" + action, body); toast(`${changed} ${changed === 1 ? "task" : "tasks"} ${action}d`); selected.clear(); bulk(); for (const view of rows.values()) view.check.checked = false; }

@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{Action, ActionFilter, ActionId, Signature, StoreTime, new_action};
+use scheduler::chrono::{DateTime, TimeDelta, Utc};
+use scheduler::store::{
+    Action, ActionFilter, ActionId, CLOCK_OFF, Signature, StoreTime, new_action,
+};
 use scheduler::{TaskSnapshot, Tasks};
 
 use crate::access::{Auth, Authenticator, Hosts, Role, Visitor};
 use crate::live::Hub;
 use crate::log::Recorder;
 use crate::problem::Problem;
-use crate::store::{SeenProcesses, Store};
+use crate::store::{LostNodes, Store};
 use crate::times::now;
 
 pub(crate) struct App {
@@ -27,8 +29,8 @@ pub(crate) struct App {
     /// Actions that a later request may go on with, each with its word and the name of the visitor.
     begun: Mutex<VecDeque<(ActionId, String)>>,
     pub(crate) authenticator: Authenticator,
-    /// Processes that were seen in the store.
-    pub(crate) seen: SeenProcesses,
+    /// The processes that were seen lost.
+    pub(crate) lost: LostNodes,
     store: Option<Arc<Store>>,
     pub(crate) hosts: Hosts,
     /// True if only this machine can connect, which makes metrics and health public.
@@ -56,7 +58,7 @@ impl App {
             audit,
             begun: Mutex::default(),
             authenticator,
-            seen: SeenProcesses::default(),
+            lost: LostNodes::default(),
             store,
             hosts,
             is_local,
@@ -80,6 +82,13 @@ impl App {
         let none = "this program has no store, and so no durable jobs\n\
                     help: give it one: Scheduler::builder().store(Sqlite::open(\"jobs.db\")?)";
         self.store.as_ref().ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, none))
+    }
+
+    /// By how much the clock of this process is ahead of the store's; zero unless it is off.
+    pub(crate) fn clock_offset(&self) -> TimeDelta {
+        let offset = self.tasks.jobs().map(|jobs| jobs.clock_offset()).unwrap_or_default();
+        let is_off = offset.abs().to_std().is_ok_and(|offset| offset > CLOCK_OFF);
+        if is_off { offset } else { TimeDelta::zero() }
     }
 
     /// Lets the rows of durable tasks be as new as can be had soon.

@@ -56,6 +56,7 @@
 //! | `GET /tasks/{name}/preview?cron=…&zone=…` | `words`, `rule`, `zone` and the next five `times` that the rule would have, or what is wrong with it; also by `fixedRate`, `fixedDelay`, `initialDelay`, `at` |
 //! | `POST /tasks/{name}/reschedule` | body: the same names, or `"reset": true` for the rule in the code of a durable task |
 //! | `POST /tasks:pause`, `/tasks:resume` | body: `names`, `tag` or `"all": true`, and those of a pause; answer: `changed` |
+//! | `POST /nodes/{name}/pause`, `/nodes/{name}/resume` | pauses a process, by its name or its session: it takes no jobs and fires no ticks; body as for a task; answer: the node |
 //! | `POST /queues/{name}/pause`, `/queues/{name}/resume` | pauses the jobs of a queue in all processes: body as for a task; answer: the queue |
 //!
 //! With a store, also these; without, 404:
@@ -68,8 +69,8 @@
 //! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |
 //! | `POST /jobs/{id}/edit` | body: `payload`, a text that is JSON, and if wanted its `version` and the `fence` that was seen; answer: 202 and the job. 409 if it is running, has ended, or was claimed since then; 403 if a part of the payload is hidden from the visitor |
 //! | `POST /jobs:retry`, `/jobs:cancel`, `/jobs:delete` | body: `ids`, or `matching` with the names of `GET /jobs`, and `"dryRun": true` to change nothing; answer: `count`, and `after` and `action` if there was no time for all: the next request has both, and is the same action |
-//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for a minute or its schedules fire; also `version` and `knownVersion` if the payloads are too new |
-//! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut` and the `jobs` it has; `orphans`: jobs whose process is gone; `gone`: processes that died within the last hour, as far as this one knows |
+//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for a minute or its schedules fire; also `version` and `knownVersion` if the payloads are too new, and `elsewhere` if a process has it that does not serve their queue |
+//! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut`, `queues` (missing for all), `tasks`, `concurrency`, `clockOffsetMs` and `isClockOff`, `pause`, and the `jobs` it has; `orphans`: jobs whose process is gone; `ended`: processes that stopped or were lost (`isLost`, `foundBy`, `jobs`, `isBack`) within the last hour |
 //!
 //! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,
 //! `tags`, `isAsync`; `state`, `isEnded`, `isPaused`, `pause` (`by`, `reason`, `since`, `until`), `next`, `wouldRunAt`, `running`,

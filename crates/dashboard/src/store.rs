@@ -13,16 +13,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::chrono::{DateTime, TimeDelta, Utc};
-use scheduler::store::{JobPause, Known, PauseScope, SessionInfo, StoredSchedule};
+use scheduler::store::{JobPause, Known, PauseScope, SessionId, SessionInfo, StoredSchedule};
 use scheduler::{Jobs, JobsError, Schedules};
-use scheduler_api::GoneNode;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
 use crate::problem::Problem;
-use crate::times::{instant, now};
+use crate::times::now;
 
 /// The time that the store may take to answer.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -232,90 +230,29 @@ impl Answered {
     }
 }
 
-/// The time for which a dead process is shown.
-const KEPT_FOR: TimeDelta = TimeDelta::hours(1);
-/// The number of processes that are remembered.
-const PROCESSES_MAX: usize = 200;
-
-/// The processes that were seen.
+/// The processes that were seen lost since the start of the program, for a counter.
 #[derive(Debug, Default)]
-pub(crate) struct SeenProcesses(Mutex<BTreeMap<String, SeenProcess>>);
+pub(crate) struct LostNodes(Mutex<LostCount>);
 
-#[derive(Debug)]
-struct SeenProcess {
-    label: String,
-    at: DateTime<Utc>,
-    has_run_out: bool,
+#[derive(Debug, Default)]
+struct LostCount {
+    /// Those that the store listed last.
+    listed: Option<BTreeSet<SessionId>>,
+    count: u64,
 }
 
-impl SeenProcesses {
-    /// Notes the processes that there are; returns those that died within the last hour, the latest first. `taken_over`
-    /// are the sessions that this process has ended.
-    pub(crate) fn look(
-        &self,
-        now: DateTime<Utc>,
-        sessions: &[SessionInfo],
-        taken_over: &[(impl AsRef<str>, DateTime<Utc>)],
-    ) -> Vec<GoneNode> {
+impl LostNodes {
+    /// Returns the number of processes that were lost since the first look.
+    pub(crate) fn count(&self, sessions: &[SessionInfo]) -> u64 {
+        let is_lost =
+            |session: &&SessionInfo| session.ended.as_ref().is_some_and(|end| end.is_lost);
+        let lost: BTreeSet<_> = sessions.iter().filter(is_lost).map(|session| session.id).collect();
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for session in sessions {
-            let (label, has_run_out) = (session.label.clone(), session.has_run_out);
-            seen.insert(session.id.to_string(), SeenProcess { label, at: now, has_run_out });
+        if let Some(listed) = &seen.listed {
+            seen.count += lost.difference(listed).count() as u64;
         }
-        seen.retain(|_, process| now - process.at < KEPT_FOR);
-        while seen.len() > PROCESSES_MAX {
-            let oldest = seen.iter().min_by_key(|(_, process)| process.at);
-            let Some(oldest) = oldest.map(|(session, _)| session.clone()) else { break };
-            seen.remove(&oldest);
-        }
-        let is_there = |session: &str| sessions.iter().any(|other| other.id.to_string() == session);
-        let lost = seen.iter().filter(|(_, process)| process.has_run_out);
-        let lost = lost.map(|(session, process)| (&**session, process.at));
-        // A session that was taken over died then, also if its lease was seen to have run out.
-        let taken_over = taken_over.iter().map(|(session, at)| (session.as_ref(), *at));
-        let mut gone: BTreeMap<&str, DateTime<Utc>> = lost.chain(taken_over).collect();
-        gone.retain(|session, at| now - *at < KEPT_FOR && !is_there(session));
-        let mut gone: Vec<_> = gone.into_iter().collect();
-        gone.sort_by_key(|(_, at)| std::cmp::Reverse(*at));
-        let node = |(session, at): (&str, _)| GoneNode {
-            session: session.to_owned(),
-            at: instant(at),
-            label: seen.get(session).map(|process| process.label.clone()),
-        };
-        gone.into_iter().map(node).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use scheduler::store::{SessionId, StoreTime};
-
-    fn id(number: u32) -> SessionId {
-        format!("00000000-0000-0000-0000-{number:012}").parse().unwrap()
-    }
-
-    fn session(number: u32, label: &str, has_run_out: bool) -> SessionInfo {
-        let mut session = SessionInfo::new(id(number), StoreTime::default());
-        (session.label, session.has_run_out) = (label.to_owned(), has_run_out);
-        session
-    }
-
-    #[test]
-    fn who_died_is_known_for_an_hour_and_who_left_is_not() {
-        let seen = SeenProcesses::default();
-        let at = |minutes| DateTime::UNIX_EPOCH + TimeDelta::minutes(minutes);
-        let none: [(&str, DateTime<Utc>); 0] = [];
-        let (web, left) = (session(1, "web-1", false), session(2, "web-2", false));
-        let dead = session(3, "web-3", true);
-        assert_eq!(seen.look(at(0), &[web.clone(), left, dead.clone()], &none), []);
-        let labels =
-            |gone: Vec<GoneNode>| gone.into_iter().map(|node| node.label).collect::<Vec<_>>();
-        let web = [web];
-        assert_eq!(labels(seen.look(at(1), &web, &none)), [Some("web-3".to_owned())]);
-        let taken = [(id(2).to_string(), at(1)), (dead.id.to_string(), at(0))];
-        let names = [Some("web-2".to_owned()), Some("web-3".to_owned())];
-        assert_eq!(labels(seen.look(at(2), &web, &taken)), names);
-        assert_eq!(seen.look(at(70), &web, &taken), []);
+        // The store lists each for an hour, and never again.
+        seen.listed = Some(lost);
+        seen.count
     }
 }

@@ -40,6 +40,7 @@ mod job;
 mod migrate;
 mod poll;
 mod schedules;
+mod sessions;
 mod sql;
 mod store;
 #[cfg(feature = "tls")]

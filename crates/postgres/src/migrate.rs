@@ -156,7 +156,8 @@ fn check_server(
 }
 
 /// The tables that a program reads and writes.
-const TABLES: &str = "'session', 'schedule', 'job', 'key', 'pause', 'action', 'done', 'meta'";
+const TABLES: &str =
+    "'session', 'ended_session', 'schedule', 'job', 'key', 'pause', 'action', 'done', 'meta'";
 
 /// The rights that a program lacks, by table, and the lines that grant them.
 const RIGHTS: &str = "

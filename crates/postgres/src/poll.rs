@@ -214,7 +214,7 @@ fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
     let polled = &mut answer.polled;
     for row in rows {
         if !row.try_get::<_, bool>(0)? {
-            polled.jobs.push(read_job(row, 14)?);
+            polled.jobs.push(read_job(row, 15)?);
             continue;
         }
         polled.now = row.try_get::<_, At>(1)?.0;
@@ -226,6 +226,7 @@ fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
         polled.leases = leases(row, 8)?;
         answer.lines = row.try_get(11)?;
         polled.paused = scopes(row, 12)?;
+        polled.is_paused = row.try_get::<_, Option<_>>(14)?.unwrap_or_default();
     }
     polled.jobs.sort_by_key(|job| job.fence);
     Ok(answer)

@@ -9,9 +9,9 @@ use scheduler_store::{
     Action, ActionFilter, ActionId, BulkOutcome, ClaimRef, Close, Command, CommandAll,
     CommandOutcome, Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause,
     NewJob, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
-    Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo, SessionTask,
-    Signature, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, VersionDepth, Watch,
-    identifier, micros, reap_wait, statement_json, storable,
+    Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo, Signature, Store,
+    StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, VersionDepth, Watch, identifier,
+    micros, reap_wait, statement_json, storable,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
@@ -31,6 +31,7 @@ use crate::poll::{NotificationListener, Poller};
 use crate::schedules::{
     FIRE, SCHEDULE, change_locked, fire, keep_action, read_schedule, write_action,
 };
+use crate::sessions::{SESSIONS, pause_node, read_session, resume_node};
 use crate::sql::Schema;
 
 /// A store in PostgreSQL. Clones are the same store.
@@ -141,10 +142,14 @@ impl Store for Postgres {
 
     /// The oldest reader is checked in the statement that writes (R20).
     fn open(&self, request: &Open) -> Result<Opened, StoreError> {
-        let sql = self.sql("select * from {s}.open($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
+        let sql =
+            self.sql("select * from {s}.open($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)");
         let request = request.clone();
         let (label, build) = (storable(&request.label), storable(&request.build));
         let application = storable(&request.application);
+        let queues = request.queues.as_ref();
+        let queues =
+            queues.map(|queues| queues.iter().map(ToString::to_string).collect::<Vec<_>>());
         let (opened, stored) =
             self.shared.leases.call(RetryOnDisconnect::Once, move |connection| {
                 let row = connection.query_typed_one(
@@ -167,6 +172,8 @@ impl Store for Postgres {
                                 .collect::<Vec<_>>(),
                             Type::INT8_ARRAY,
                         ),
+                        (&queues, Type::TEXT_ARRAY),
+                        (&i64::from(request.concurrency), Type::INT8),
                         (&micros(request.lease), Type::INT8),
                         (&At(request.not_after), Type::TIMESTAMPTZ),
                         (&crate::migrate::VERSION, Type::INT4),
@@ -185,7 +192,7 @@ impl Store for Postgres {
     }
 
     fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
-        let sql = self.sql("select now, is_alive from {s}.renew($1, $2, $3)");
+        let sql = self.sql("select now, is_alive from {s}.renew($1, $2, $3, $4)");
         let request = request.clone();
         self.shared.leases.call(RetryOnDisconnect::Once, move |connection| {
             let row = connection.query_typed_one(
@@ -193,6 +200,7 @@ impl Store for Postgres {
                 &[
                     (&request.session.as_uuid(), Type::UUID),
                     (&micros(request.lease), Type::INT8),
+                    (&request.clock_offset, Type::INT8),
                     (&At(request.not_after), Type::TIMESTAMPTZ),
                 ],
             )?;
@@ -268,17 +276,19 @@ impl Store for Postgres {
     }
 
     fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
-        let sessions = self.sql("select * from {s}.reap_sessions($1, $2, $3)");
+        let sessions = self.sql("select * from {s}.reap_sessions($1, $2, $3, $4)");
         let jobs = self.sql("select {job_names} from {s}.reap_jobs($1, $2, $3, $4, $5, $6)");
         let request = request.clone();
         self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
             let dead: Vec<Uuid> =
                 request.dead.iter().map(|lease| lease.session.as_uuid()).collect();
             let marks: Vec<i64> = request.dead.iter().map(|lease| lease.mark).collect();
+            let found_by = storable(&request.found_by);
             connection.transact(|tx| {
                 let params: Params<'_> = &[
                     (&dead, Type::UUID_ARRAY),
                     (&marks, Type::INT8_ARRAY),
+                    (&found_by, Type::TEXT),
                     (&At(request.not_after), Type::TIMESTAMPTZ),
                 ];
                 let row = tx.query_typed_one(&sessions, params)?;
@@ -363,6 +373,13 @@ impl Store for Postgres {
             Command::Edit { job, fence, payload } => {
                 let payload = (payload.clone(), signed);
                 return edit_job(self.caller(), schema, (*job, *fence), payload, not_after);
+            }
+            Command::PauseNode { session, until, by, reason } => {
+                let by = (&**by, &**reason, signed);
+                return pause_node(self.caller(), schema, *session, *until, by, not_after);
+            }
+            Command::ResumeNode { session } => {
+                return resume_node(self.caller(), schema, *session, signed, not_after);
             }
             Command::PauseJobs { scope, until, by, reason } => {
                 let by = (&**by, &**reason, signed);
@@ -457,26 +474,8 @@ impl Store for Postgres {
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
-        let template = "select id, label, build, opened_at, has_run_out, application, tasks, versions from {s}.list_sessions()";
-        self.ask(template, |client, sql| {
-            let rows = client.query_typed(sql, &[])?;
-            let sessions = rows.iter().map(|row| {
-                let names: Vec<&str> = row.try_get(6)?;
-                let versions: Vec<i64> = row.try_get(7)?;
-                let task = |(name, version): (&str, i64)| SessionTask {
-                    name: name.into(),
-                    version: small(version),
-                };
-                let id = SessionId::from_uuid(row.try_get(0)?);
-                let mut session = SessionInfo::new(id, row.try_get::<_, At>(3)?.0);
-                session.label = row.try_get(1)?;
-                session.build = row.try_get(2)?;
-                session.has_run_out = row.try_get(4)?;
-                session.application = row.try_get(5)?;
-                session.tasks = names.into_iter().zip(versions).map(task).collect();
-                Ok(session)
-            });
-            sessions.collect()
+        self.ask(SESSIONS, |client, sql| {
+            client.query_typed(sql, &[])?.iter().map(read_session).collect()
         })
     }
 

@@ -61,7 +61,14 @@ impl Race {
 }
 
 fn reap(dead: Vec<Lease>) -> Reap {
-    Reap { dead, max_lost: 3, spread: SECOND, draw: 1, not_after: END }
+    Reap {
+        found_by: "finder".to_owned(),
+        dead,
+        max_lost: 3,
+        spread: SECOND,
+        draw: 1,
+        not_after: END,
+    }
 }
 
 /// A job of a session that is gone.

@@ -87,7 +87,9 @@ impl Stage {
     fn settle(&self) {
         let (unknown, not_after) = (session(u128::MAX), END);
         self.store.close(&Close { session: unknown, not_after }).expect("claims");
-        self.store.renew(&Renew { session: unknown, lease: DAY, not_after }).expect("leases");
+        self.store
+            .renew(&Renew { clock_offset: None, session: unknown, lease: DAY, not_after })
+            .expect("leases");
         let nothing = Command::ResumeJobs { scope: PauseScope::Queue("none".into()) };
         self.store.command(&nothing, END).expect("callers");
     }
@@ -185,7 +187,9 @@ fn sessions(stage: &Stage) {
     stage.enqueue("enqueue", stage.jobs(3));
     let jobs = stage.poll("poll", &poll_of(other, "a", 3), 3);
     stage.ask("renew", 1, |store| {
-        store.renew(&Renew { session: other, lease: DAY, not_after }).expect("a renewal")
+        store
+            .renew(&Renew { clock_offset: None, session: other, lease: DAY, not_after })
+            .expect("a renewal")
     });
     let held = stage.ask("held", 3, |store| store.held(other).expect("claims"));
     assert_eq!(held.len(), 3);
@@ -205,7 +209,14 @@ fn sessions(stage: &Stage) {
     let leases = Poll { with_leases: true, ..poll_of(me, "a", 3) };
     let polled = stage.ask("poll with leases", 3, |store| store.poll(&leases).expect("leases"));
     let dead = polled.leases.into_iter().filter(|lease| lease.session == dead).collect();
-    let reap = |dead| Reap { dead, max_lost: 3, spread: DAY, draw: 1, not_after };
+    let reap = |dead| Reap {
+        found_by: "finder".to_owned(),
+        dead,
+        max_lost: 3,
+        spread: DAY,
+        draw: 1,
+        not_after,
+    };
     let reaped = stage.ask("reap", 3, |store| store.reap(&reap(dead)).expect("a reap"));
     assert_eq!(reaped.jobs.len(), 3);
     reaped.jobs.iter().for_each(|job| stage.forget(job.id));

@@ -28,7 +28,12 @@ impl Tx<'_> {
                     let after = self.schedule(name)?;
                     signature.entry_of_schedule(command, before.as_ref(), after.as_ref(), self.now)
                 }
-                None => signature.entry_of(command, job.as_ref(), self.now),
+                None => match command.node() {
+                    Some(session) => {
+                        signature.entry_of_node(command, &self.label_of(session)?, self.now)
+                    }
+                    None => signature.entry_of(command, job.as_ref(), self.now),
+                },
             };
             self.keep(&entry, signature.scope.is_some())?;
         }
@@ -85,6 +90,10 @@ impl Tx<'_> {
                 self.pause_jobs(scope, &Pause::new(self.now, *until, by, reason))
             }
             Command::ResumeJobs { scope } => self.resume_jobs(scope),
+            Command::PauseNode { session, until, by, reason } => {
+                self.pause_node(*session, &Pause::new(self.now, *until, by, reason))
+            }
+            Command::ResumeNode { session } => self.resume_node(*session),
             Command::Put { definition } => self.change(&definition.name, (command, by)),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job),
             // By its name alone, so that a row goes that cannot be read.
@@ -248,7 +257,7 @@ impl Tx<'_> {
     }
 }
 
-fn done_if(is_found: bool) -> CommandOutcome {
+pub(crate) fn done_if(is_found: bool) -> CommandOutcome {
     if is_found { CommandOutcome::Done } else { CommandOutcome::NotFound }
 }
 

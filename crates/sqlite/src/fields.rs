@@ -44,7 +44,7 @@ impl<'a> FieldReader<'a> {
         }))
     }
 
-    fn opt_int(
+    pub(crate) fn opt_int(
         &mut self,
         column: usize,
         range: RangeInclusive<i64>,
@@ -70,7 +70,7 @@ impl<'a> FieldReader<'a> {
         }))
     }
 
-    fn opt_text(&mut self, column: usize) -> rusqlite::Result<Option<String>> {
+    pub(crate) fn opt_text(&mut self, column: usize) -> rusqlite::Result<Option<String>> {
         let value = self.row.get_ref(column)?;
         Ok(match value {
             ValueRef::Null => None,
@@ -97,6 +97,11 @@ impl<'a> FieldReader<'a> {
                 Vec::new()
             }
         })
+    }
+
+    pub(crate) fn opt_bytes(&mut self, column: usize) -> rusqlite::Result<Option<Vec<u8>>> {
+        let is_null = self.row.get_ref(column)? == ValueRef::Null;
+        (!is_null).then(|| self.bytes(column)).transpose()
     }
 
     pub(crate) fn opt_uuid(&mut self, column: usize) -> rusqlite::Result<Option<Uuid>> {

@@ -140,6 +140,7 @@ impl Tx<'_> {
                ORDER BY until, task, key LIMIT ?2)",
             params![self.now.as_micros(), request.limit],
         )?;
+        self.prune_sessions(request.limit)?;
         let actions = self.execute(
             "DELETE FROM scheduler_action WHERE id IN (\
                SELECT id FROM scheduler_action INDEXED BY scheduler_action_at \

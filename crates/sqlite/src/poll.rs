@@ -38,7 +38,10 @@ impl Tx<'_> {
         let resumed = paused.iter().filter_map(|paused| paused.pause.until);
         polled.next_job = resumed.chain(self.next_job(&lines)?).min();
         polled.paused = paused.into_iter().map(|paused| paused.scope).collect();
-        polled.jobs = self.claim_of(&lines, request, &mut polled.damaged)?;
+        polled.is_paused = self.is_node_paused(request.session)?;
+        if !polled.is_paused {
+            polled.jobs = self.claim_of(&lines, request, &mut polled.damaged)?;
+        }
         let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
         for task in tasks {
             self.due(task, pool, &mut polled)?;

@@ -48,7 +48,7 @@ INSERT OR IGNORE INTO scheduler_meta (id, version, min_reader, fence) VALUES (1,
 const TABLES: &str = concat!(
     "\
 -- One row is the life of one process. Its lease is in microseconds since the start of the machine. `tasks` has name and
--- version of each task, with a zero byte after each.
+-- version of each task, with a zero byte after each; `queues` the same of queues, or null for all.
 CREATE TABLE scheduler_session (
   id BLOB PRIMARY KEY NOT NULL,
   label TEXT NOT NULL,
@@ -58,8 +58,36 @@ CREATE TABLE scheduler_session (
   opened_at INTEGER NOT NULL,
   boot TEXT NOT NULL,
   lease_until INTEGER NOT NULL,
-  renewals INTEGER NOT NULL
+  renewals INTEGER NOT NULL,
+  queues BLOB,
+  concurrency INTEGER NOT NULL,
+  clock_offset INTEGER,
+  pause_since INTEGER,
+  pause_until INTEGER,
+  paused_by TEXT,
+  pause_reason TEXT
 ) STRICT, WITHOUT ROWID;
+
+-- A session that has ended, for an hour. `found_by` is null if its process has closed it.
+CREATE TABLE scheduler_ended_session (
+  id BLOB PRIMARY KEY NOT NULL,
+  label TEXT NOT NULL,
+  build TEXT NOT NULL,
+  opened_at INTEGER NOT NULL,
+  application TEXT NOT NULL,
+  tasks BLOB NOT NULL,
+  queues BLOB,
+  concurrency INTEGER NOT NULL,
+  clock_offset INTEGER,
+  pause_since INTEGER,
+  pause_until INTEGER,
+  paused_by TEXT,
+  pause_reason TEXT,
+  ended_at INTEGER NOT NULL,
+  found_by TEXT,
+  jobs INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX scheduler_ended_session_at ON scheduler_ended_session (ended_at, id);
 
 -- One row is one schedule: a cursor over its ticks. All instants are microseconds since the Unix epoch.
 CREATE TABLE scheduler_schedule (

@@ -213,7 +213,14 @@ fn requests_do_not_read_the_jobs_of_others() {
     let whole = bytes_read(|| drop(store.depths().unwrap()));
     assert!(whole > 3 * READ_MAX, "the look at all jobs reads only {whole} bytes");
 
-    let reap = Reap { dead: vec![], max_lost: 5, spread: Duration::ZERO, draw: 1, not_after: END };
+    let reap = Reap {
+        found_by: "finder".to_owned(),
+        dead: vec![],
+        max_lost: 5,
+        spread: Duration::ZERO,
+        draw: 1,
+        not_after: END,
+    };
     let bounded = |name: &str, read: u64| assert!(read < READ_MAX, "{name} reads {read} bytes");
     bounded("reap", bytes_read(|| drop(store.reap(&reap).unwrap())));
     bounded("poll", bytes_read(|| drop(store.poll(&poll_of(session, "other", 10)).unwrap())));

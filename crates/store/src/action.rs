@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::check::storable;
 use crate::column::{Column, ColumnField, ColumnKind, ColumnValue, column};
 use crate::command::{Command, CommandAll, PauseScope};
-use crate::id::{ActionId, JobId, StoreTime};
+use crate::id::{ActionId, JobId, SessionId, StoreTime};
 use crate::job::StoredJob;
 use crate::request::JobFilter;
 use crate::schedule::StoredSchedule;
@@ -112,7 +112,9 @@ impl Signature {
         {
             entry.task = Some(task.clone());
         }
-        if let (Command::PauseJobs { reason, .. }, "") = (command, &*self.reason) {
+        if let (Command::PauseJobs { reason, .. } | Command::PauseNode { reason, .. }, "") =
+            (command, &*self.reason)
+        {
             entry.reason = storable(reason);
         }
         if let Some(job) = job.filter(|_| self.scope.is_none()) {
@@ -123,6 +125,13 @@ impl Signature {
             }
         }
         entry
+    }
+
+    /// The entry of a command about a process of this name.
+    #[must_use]
+    pub fn entry_of_node(&self, command: &Command, label: &str, now: StoreTime) -> Action {
+        let entry = self.entry_of(command, None, now);
+        if self.scope.is_some() { entry } else { Action { name: storable(label), ..entry } }
     }
 
     /// The entry of a command about a schedule, as it was before and is after.
@@ -326,6 +335,8 @@ pub enum TargetKind {
     Schedule,
     /// A job.
     Job,
+    /// A process.
+    Node,
     /// Several tasks and schedules.
     Tasks,
     /// Several queues.
@@ -335,8 +346,16 @@ pub enum TargetKind {
 }
 
 impl TargetKind {
-    const ALL: [Self; 7] =
-        [Self::Task, Self::Queue, Self::Schedule, Self::Job, Self::Tasks, Self::Queues, Self::Jobs];
+    const ALL: [Self; 8] = [
+        Self::Task,
+        Self::Queue,
+        Self::Schedule,
+        Self::Job,
+        Self::Node,
+        Self::Tasks,
+        Self::Queues,
+        Self::Jobs,
+    ];
 
     /// The kind with this word. Several jobs, if there is none: their name says what they are.
     #[must_use]
@@ -352,6 +371,7 @@ impl TargetKind {
             Self::Queue => "queue",
             Self::Schedule => "schedule",
             Self::Job => "job",
+            Self::Node => "node",
             Self::Tasks => "tasks",
             Self::Queues => "queues",
             Self::Jobs => "jobs",
@@ -369,6 +389,7 @@ impl TargetKind {
             Self::Task | Self::Schedule | Self::Tasks => Self::Tasks,
             Self::Queue | Self::Queues => Self::Queues,
             Self::Job | Self::Jobs => Self::Jobs,
+            Self::Node => Self::Node,
         }
     }
 }
@@ -378,8 +399,8 @@ impl Command {
     #[must_use]
     pub const fn verb(&self) -> &'static str {
         match self {
-            Self::Pause { .. } | Self::PauseJobs { .. } => "pause",
-            Self::Resume { .. } | Self::ResumeJobs { .. } => "resume",
+            Self::Pause { .. } | Self::PauseJobs { .. } | Self::PauseNode { .. } => "pause",
+            Self::Resume { .. } | Self::ResumeJobs { .. } | Self::ResumeNode { .. } => "resume",
             Self::RunNow { .. } => "run",
             Self::Reschedule { rule: Some(_), .. } => "reschedule",
             Self::Reschedule { rule: None, .. } => "reset",
@@ -401,6 +422,7 @@ impl Command {
             Self::Cancel { .. } | Self::Retry { .. } | Self::Delete { .. } | Self::Edit { .. } => {
                 TargetKind::Job
             }
+            Self::PauseNode { .. } | Self::ResumeNode { .. } => TargetKind::Node,
             _ => TargetKind::Schedule,
         }
     }
@@ -431,6 +453,15 @@ impl Command {
         }
     }
 
+    /// The session of the process that it is about.
+    #[must_use]
+    pub const fn node(&self) -> Option<SessionId> {
+        match self {
+            Self::PauseNode { session, .. } | Self::ResumeNode { session } => Some(*session),
+            _ => None,
+        }
+    }
+
     /// The name of the target, or its identity.
     fn target(&self) -> String {
         match (self, self.job()) {
@@ -438,7 +469,10 @@ impl Command {
                 scope.name().to_owned()
             }
             (_, Some(job)) => job.to_string(),
-            _ => self.schedule().unwrap_or_default().to_owned(),
+            _ => match self.node() {
+                Some(session) => session.to_string(),
+                None => self.schedule().unwrap_or_default().to_owned(),
+            },
         }
     }
 }

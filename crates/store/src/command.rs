@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::action::Signature;
 use crate::check::storable;
-use crate::id::{Fence, JobId, StoreTime};
+use crate::id::{Fence, JobId, SessionId, StoreTime};
 use crate::job::{JobState, Payload, StoredJob};
 use crate::request::JobFilter;
 use crate::schedule::{Rule, ScheduleSpec};
@@ -43,6 +43,23 @@ pub enum Command {
     ResumeJobs {
         /// The jobs.
         scope: PauseScope,
+    },
+    /// Pauses a process by its session: it takes no jobs and fires no ticks, and its runs go on. A session that replaces this one is
+    /// paused, too. A pause that holds gets a new end and reason.
+    PauseNode {
+        /// The session.
+        session: SessionId,
+        /// When the pause ends; none until it is resumed.
+        until: Option<StoreTime>,
+        /// The person or program that pauses it.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// Ends the pause of a process, if there is one.
+    ResumeNode {
+        /// The session.
+        session: SessionId,
     },
     /// Makes a job without a tick; also while the schedule is paused.
     RunNow {
@@ -100,8 +117,8 @@ pub enum CommandOutcome {
     /// It is done.
     #[error("done")]
     Done,
-    /// There is no such schedule or job.
-    #[error("there is no such job or schedule")]
+    /// There is no such schedule, job or session.
+    #[error("there is no such job, schedule or session")]
     NotFound,
     /// Another job is in the way: it has the key, or it is unfinished and of the same schedule.
     #[error("job {0} is unfinished, and in the way")]
@@ -190,8 +207,8 @@ pub struct BulkOutcome {
     pub last: Option<JobId>,
 }
 
-/// A pause of a schedule, or of jobs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A pause of a schedule, of jobs, or of a process.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Pause {
     /// When it began.

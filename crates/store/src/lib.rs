@@ -41,6 +41,7 @@ mod model;
 mod request;
 mod schedule;
 mod schedule_columns;
+mod session;
 mod store;
 
 pub use action::{ACTION_COLUMNS, Action, ActionFilter, ActionScope, Signature, TargetKind};
@@ -66,13 +67,14 @@ pub use model::{Model, ModelState};
 pub use request::{
     CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
     Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
-    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo,
-    SessionTask, TaskRoom, UnreadableRow, VersionDepth, reap_count, reap_wait,
+    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionTask, TaskRoom,
+    UnreadableRow, VersionDepth, reap_count, reap_wait,
 };
 pub use schedule::{
     FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Override, Rule, ScheduleSpec, Skips,
     StoredSchedule, TickJob, Timing,
 };
 pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
+pub use session::{CLOCK_OFF, ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
 pub use store::{Store, Watch, is_dry_run};
 pub use uuid::Uuid;

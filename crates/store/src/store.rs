@@ -11,9 +11,10 @@ use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, Enqueued, NewJob, StoredJob};
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
-    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
 };
 use crate::schedule::StoredSchedule;
+use crate::session::SessionInfo;
 
 /// Where durable jobs, schedules and sessions are kept, for all processes that use it.
 ///
@@ -162,7 +163,7 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// As [`open`](Self::open).
     fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError>;
 
-    /// Deletes jobs that ended long ago, and returns how many.
+    /// Deletes jobs that ended long ago, and returns how many; and sessions that did.
     ///
     /// # Errors
     ///
@@ -197,7 +198,9 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// The store does not answer.
     fn pauses(&self) -> Result<Vec<JobPause>, StoreError>;
 
-    /// All sessions, by identity.
+    /// All sessions that are open, by identity; then those that ended within [`ENDED_SESSION_RETENTION`], the latest first.
+    ///
+    /// [`ENDED_SESSION_RETENTION`]: crate::ENDED_SESSION_RETENTION
     ///
     /// # Errors
     ///

@@ -137,11 +137,13 @@ impl NodeDriver {
         let mut node = self.node();
         // Under the lock, so that time does not go back from one step to the next.
         let now = self.now();
+        node.observe_wall(self.clock.wall().into(), now, &mut effects);
         node.step(input, now, &mut effects);
-        let store_time = node.store_time(now);
+        let (store_time, clock_offset) = (node.store_time(now), node.clock_offset());
         drop(node);
         if let Some(store_time) = store_time {
             self.client.observe_time(store_time, now);
+            self.client.observe_offset(clock_offset.unwrap_or_default());
         }
         self.perform(effects);
         self.rearm();

@@ -67,6 +67,10 @@ impl Generator {
             10 => Operation::Reopen,
             11..=16 => Operation::Open(self.open(now)),
             17..=21 => Operation::Renew(Renew {
+                clock_offset: self
+                    .random
+                    .once_in(2)
+                    .then(|| -i64::from(self.session_task().version)),
                 session: self.session(model),
                 lease: self.lease(),
                 not_after: self.not_after(now),
@@ -152,7 +156,7 @@ impl Generator {
     /// Most often one that is open.
     fn session(&mut self, model: &Model) -> SessionId {
         let open = model.sessions().unwrap_or_default();
-        let alive: Vec<&SessionInfo> = open.iter().filter(|each| !each.has_run_out).collect();
+        let alive: Vec<&SessionInfo> = open.iter().filter(|each| each.is_alive()).collect();
         match alive.is_empty() || self.random.once_in(8) {
             true => self.any_session(),
             false => self.random.pick(&alive).id,
@@ -189,6 +193,8 @@ impl Generator {
     fn open(&mut self, now: StoreTime) -> Open {
         let replaces = self.random.once_in(4).then(|| self.any_session());
         Open {
+            queues: self.random.once_in(2).then(|| [self.random.pick(&QUEUES).into()].into()),
+            concurrency: self.random.pick(&[0, 7, u32::MAX]),
             id: self.any_session(),
             replaces,
             label: self.random.pick(&["web-1", "", "a\0b"]).to_owned(),
@@ -403,6 +409,7 @@ impl Generator {
             dead.push(Lease { session: self.any_session(), mark: 1, has_run_out: true });
         }
         Reap {
+            found_by: self.random.pick(&["web-1", "", "a\0b"]).to_owned(),
             dead,
             max_lost: self.random.pick(&[1, 2, 3]),
             spread: self.wait(),
@@ -458,7 +465,14 @@ impl Generator {
             Some(schedule) if !self.random.once_in(6) => schedule.definition.name,
             _ => self.name(),
         };
-        match self.random.below(15) {
+        match self.random.below(18) {
+            15 => Command::PauseNode {
+                session: self.session(model),
+                until: self.random.once_in(2).then(|| self.instant(now)),
+                by: "me\0".to_owned(),
+                reason: "x".repeat(20_000),
+            },
+            16 => Command::ResumeNode { session: self.session(model) },
             12 => Command::PauseJobs {
                 scope: self.scope(),
                 until: self.random.once_in(2).then(|| self.instant(now)),

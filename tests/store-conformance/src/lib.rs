@@ -15,6 +15,7 @@ mod ends;
 mod enqueues;
 mod generate;
 mod given;
+mod nodes;
 mod operation;
 mod pauses;
 mod random;
@@ -30,6 +31,7 @@ pub use differential::{Differential, a_few_thousand_random_requests_are_answered
 pub use ends::*;
 pub use enqueues::*;
 pub use given::{definition, open};
+pub use nodes::*;
 pub use pauses::*;
 pub use schedules::*;
 pub use sessions::*;
@@ -153,6 +155,11 @@ macro_rules! store_conformance {
             actions_are_listed_by_filter_and_by_page
             actions_of_long_ago_are_deleted_in_slices
             a_rule_set_by_hand_has_its_author
+            a_session_has_the_facts_of_its_process
+            a_session_that_has_ended_is_kept_for_an_hour_with_its_cause
+            sessions_that_ended_long_ago_are_deleted_in_slices
+            a_paused_process_claims_nothing
+            a_pause_of_a_process_outlives_its_session
             a_few_thousand_random_requests_are_answered_as_by_the_model
         }
     };

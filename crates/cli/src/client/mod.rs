@@ -38,6 +38,8 @@ pub(crate) enum ClientCommand {
     Run(TaskArgs),
     /// Let no run of a task start by its schedule
     Pause(changes::PauseArgs),
+    /// Let a process take no more jobs; its runs end, and `resume --node` lets it go on
+    Drain(changes::DrainArgs),
     /// Let paused tasks go on
     Resume(changes::ResumeArgs),
     /// Ask the runs of a task that are in progress to stop; its schedule goes on
@@ -63,6 +65,7 @@ pub(crate) fn run(command: &ClientCommand, ctx: &mut Context<'_>) -> Result<(), 
         }
         ClientCommand::Show(task) => show(task, ctx),
         ClientCommand::Run(task) => changes::act(task, "run", ctx),
+        ClientCommand::Drain(args) => changes::drain(args, ctx),
         ClientCommand::Pause(args) => changes::pause(args, ctx),
         ClientCommand::Resume(args) => changes::resume(args, ctx),
         ClientCommand::Cancel(task) => changes::act(task, "cancel", ctx),

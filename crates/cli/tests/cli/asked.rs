@@ -328,9 +328,17 @@ fn queues_and_nodes_are_listed() {
     let mut queue = depth("queue", "default");
     queue["tasks"] = json!([depth("task", "mail")]);
     let nodes = json!({
-        "nodes": [{ "session": "s", "label": "web-1", "build": "1.2.3", "hasRunOut": false,
-                    "openedAt": "2026-03-27T12:00:00Z", "jobs": [{ "id": "7", "task": "mail" }] }],
-        "gone": [{ "session": "t", "label": "web-2", "at": "2026-03-27T12:01:02Z" }],
+        "nodes": [
+            { "session": "s", "label": "web-1", "build": "1.2.3", "hasRunOut": false, "tasks": ["mail", "pay"], "concurrency": 32,
+              "openedAt": "2026-03-27T12:00:00Z", "jobs": [{ "id": "7", "task": "mail" }], "isClockOff": true,
+              "clockOffsetMs": 3_540_000.0 },
+            { "session": "r", "label": "web-3", "queues": ["mail", "slow"], "concurrency": 4, "openedAt": "2026-03-27T12:00:00Z",
+              "pause": { "by": "ada" }, "clockOffsetMs": 3.0 },
+        ],
+        "ended": [
+            { "session": "t", "label": "web-2", "at": "2026-03-27T12:01:02Z", "isLost": true, "foundBy": "web-1", "jobs": 3 },
+            { "session": "u", "label": "web-0", "build": "1.2.2", "at": "2026-03-27T12:00:30Z", "isLost": false },
+        ],
         "orphans": [{ "id": "8", "task": "mail" }],
     });
     let stub = Stub::in_berlin(vec![
@@ -344,10 +352,12 @@ default   2     60      5          1         0        1m 1s          1h 2m
 ";
     assert_eq!(ask(&stub, &["jobs", "queues"]).output, expected);
     let expected = "\
-PROCESS   BUILD   SINCE                                 LEASE   JOBS
-web-1     1.2.3   Fri 2026-03-27 13:00:00 +01:00        holds   mail 7
-(gone)                                                  ended   mail 8
-web-2             lost Fri 2026-03-27 13:01:02 +01:00   ended
+PROCESS   BUILD   SINCE                                  QUEUES       TASKS   STATE                                   RUNNING   JOBS
+web-1     1.2.3   Fri 2026-03-27 13:00:00 +01:00         all          2       its clock is 59m ahead of the store's   1 of 32   mail 7
+web-3             Fri 2026-03-27 13:00:00 +01:00         mail, slow   0       paused by ada                           0 of 4
+(gone)                                                                        gone                                              mail 8
+web-2             until Fri 2026-03-27 13:01:02 +01:00                        lost, found by web-1                              it held 3
+web-0     1.2.2   until Fri 2026-03-27 13:00:30 +01:00                        stopped
 ";
     assert_eq!(ask(&stub, &["jobs", "nodes"]).output, expected);
     let json = ask(&stub, &["jobs", "nodes", "--json"]).output;
@@ -471,8 +481,16 @@ fn an_address_with_https_where_no_tls_is_spoken_says_so() {
 fn outage(queues: (u16, String)) -> Stub {
     let info = json!({ "zone": "UTC", "sections": ["tasks", "jobs"], "down": ["shop::report"] });
     let nodes = json!({
-        "nodes": [{ "label": "web-1", "hasRunOut": false }, { "label": "web-2", "hasRunOut": true }],
-        "gone": [{ "session": "s", "label": "web-3" }],
+        "nodes": [
+            { "label": "web-1", "hasRunOut": false, "isClockOff": true, "clockOffsetMs": -90_000.0 },
+            { "label": "web-2", "hasRunOut": true },
+            { "label": "web-5", "pause": { "by": "ada", "reason": "a disk" } },
+        ],
+        "ended": [
+            { "label": "web-3", "isLost": true, "foundBy": "web-1", "jobs": 2 },
+            { "label": "web-1", "isLost": true, "isBack": true, "foundBy": "web-1" },
+            { "label": "web-4", "isLost": false },
+        ],
         "orphans": [{ "id": "8", "task": "mail" }],
     });
     let errors = |count: u64, error: &str| {
@@ -497,7 +515,8 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
     task["task"] = "pay".into();
     queue["tasks"] = json!([task]);
     let paused = json!({ "queue": "slow", "due": 9, "oldestMs": 90_000.0, "pause": { "by": "ops", "reason": "move" } });
-    let unknown = json!([{ "task": "pya", "due": 1, "nearest": "pay" }]);
+    let unknown = json!([{ "task": "pya", "due": 1, "nearest": "pay" },
+        { "task": "geo", "due": 5, "elsewhere": "web-1 has it, but serves only mail" }]);
     let queues = json!({ "queues": [queue, paused], "unknownTasks": unknown });
     let stub = outage((200, queues.to_string()));
     let answer = ask(&stub, &["status"]);
@@ -510,18 +529,22 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ✖ a job of pay runs: for 12m in queue mail
 ✖ 4 jobs due: for 1m 30s in queue mail
 ✖ node web-2: does not renew its lease
-✖ node web-3: lost
+✖ clock of web-1: 1m 30s behind the store's
+✖ 2 of 3 processes: web-3 lost with 2 jobs, found by web-1
+✖ node web-1: was lost, and is back
 ✖ 1 job: of processes that are gone
 ✖ no process has pya: nearest name: pay
+✖ no process runs geo: web-1 has it, but serves only mail
 ‖ 1 paused
 ‖ 50 jobs to be tried again
 ‖ queue slow paused by ops, move
+‖ node web-5 paused by ada, a disk
 ";
-    assert_eq!((&*answer.output, &*answer.errors), (expected, "error: 11 problems\n"));
+    assert_eq!((&*answer.output, &*answer.errors), (expected, "error: 14 problems\n"));
     assert_eq!(answer.code, 1);
     let answer = ask(&stub, &["status", "--json"]);
     let json: Value = serde_json::from_str(&answer.output).unwrap();
-    assert_eq!((&json["isWell"], json["items"].as_array().unwrap().len()), (&false.into(), 14));
+    assert_eq!((&json["isWell"], json["items"].as_array().unwrap().len()), (&false.into(), 18));
     assert_eq!((json["items"][2]["what"].as_str(), answer.code), (Some("3 jobs parked"), 1));
 }
 

@@ -423,3 +423,25 @@ fn the_payload_of_a_job_is_edited() {
         "it is checked before it is sent"
     );
 }
+
+#[test]
+fn a_process_is_drained_and_resumed() {
+    let paused = json!({ "label": "web-1", "pause": { "by": "ada", "reason": "a disk" },
+                         "jobs": [{ "id": "7", "task": "mail" }, { "id": "8", "task": "mail" }] });
+    let resumed = json!({ "label": "web-1" });
+    let missing = json!({ "status": 404, "detail": "no process is called `wbe-1`\nhelp: did you mean `web-1`?" });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/info", 200, json!({ "zone": "UTC" }).to_string()),
+        ("POST /api/v1/nodes/web-1/pause", 202, paused.to_string()),
+        ("POST /api/v1/nodes/web-1/resume", 202, resumed.to_string()),
+        ("POST /api/v1/nodes/wbe-1/pause", 404, missing.to_string()),
+    ]);
+    let expected = "node web-1: takes no jobs; 2 jobs still run; to let it go on: scheduler resume --node web-1\n";
+    assert_eq!(ask(&stub, &["drain", "web-1", "--reason", "a disk"]).output, expected);
+    assert_eq!(ask(&stub, &["pause", "--node", "web-1", "--for", "1h"]).output, expected);
+    let resumed = ask(&stub, &["resume", "--node", "web-1"]).output;
+    assert_eq!(resumed, "node web-1: takes jobs again\n");
+    let wrong = ask(&stub, &["drain", "wbe-1"]);
+    assert!(wrong.errors.contains("did you mean `web-1`?"), "{}", wrong.errors);
+    assert_eq!(ask(&stub, &["drain"]).code, 2, "which process");
+}

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{JobPause, PauseScope, QueueDepth, UnknownTask};
+use scheduler::store::{JobPause, PauseScope, QueueDepth, SessionInfo, UnknownTask};
 use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
 use crate::app::App;
@@ -27,6 +27,7 @@ pub(crate) struct StoreAnswer {
     pub(crate) depths: Vec<QueueDepth>,
     pub(crate) pauses: Vec<JobPause>,
     pub(crate) unknown: Vec<UnknownTask>,
+    pub(crate) sessions: Vec<SessionInfo>,
 }
 
 /// All metrics, with the answer of the store, if there is one and it has answered.
@@ -52,7 +53,7 @@ pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
         critical.iter().map(|task| sample([("task", &*task.name)], f64::from(task.is_up))),
     );
     if app.store().is_ok() {
-        jobs(&mut page, found);
+        jobs(&mut page, app, found);
     }
     page.counter(
         "scheduler_dashboard_lost_events_total",
@@ -140,8 +141,8 @@ const TASK_GAUGES: [(&str, &str, Read); 9] = [
         "The fixed rate or delay of the task; by a cron expression the longest time between its next ten fire times.",
         |app, task| Some(health::period(app, task)?.as_secs_f64()),
     ),
-    ("scheduler_task_last_run_timestamp_seconds", "When a run ended last.", |_, task| {
-        task.last_runs.first().map(|run| seconds(run.started_at + run.took))
+    ("scheduler_task_last_run_timestamp_seconds", "When a run ended last.", |app, task| {
+        task.last_runs.first().map(|run| seconds_of_store(app, run.started_at + run.took))
     }),
     (
         "scheduler_task_last_success_timestamp_seconds",
@@ -150,11 +151,11 @@ const TASK_GAUGES: [(&str, &str, Read); 9] = [
             let added_at = app.recorder.with(task.name(), |log| log.added_at);
             let scheduled_since = added_at.unwrap_or(app.started_at);
             (task.facts.kind != RuleKind::None)
-                .then(|| seconds(task.last_success.unwrap_or(scheduled_since)))
+                .then(|| seconds_of_store(app, task.last_success.unwrap_or(scheduled_since)))
         },
     ),
-    ("scheduler_task_next_run_timestamp_seconds", "When the task is due next.", |_, task| {
-        task.next.map(seconds)
+    ("scheduler_task_next_run_timestamp_seconds", "When the task is due next.", |app, task| {
+        task.next.map(|next| seconds_of_store(app, next))
     }),
 ];
 
@@ -207,13 +208,14 @@ fn labels_of(depth: &QueueDepth) -> [(&'static str, &str); 2] {
 }
 
 /// The jobs of the whole cluster.
-fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
+fn jobs(page: &mut Exposition, app: &App, found: Option<StoreAnswer>) {
     page.gauge(
         "scheduler_store_up",
         "1 if the store of durable jobs has answered, otherwise 0.",
         [sample([], f64::from(found.is_some()))],
     );
-    let StoreAnswer { depths, pauses, unknown } = found.unwrap_or_default();
+    let StoreAnswer { depths, pauses, unknown, sessions } = found.unwrap_or_default();
+    nodes(page, app, &sessions);
     let counts = depths.iter().flat_map(|depth| {
         let counts = [
             ("due", depth.due),
@@ -264,6 +266,36 @@ fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
     );
 }
 
+/// The processes of the whole cluster, and the clock of this one.
+fn nodes(page: &mut Exposition, app: &App, sessions: &[SessionInfo]) {
+    let count = |is_meant: fn(&SessionInfo) -> bool| {
+        sessions.iter().filter(|session| is_meant(session)).count() as f64
+    };
+    let states = [
+        ("alive", count(|session| session.is_alive() && session.pause.is_none())),
+        ("paused", count(|session| session.is_alive() && session.pause.is_some())),
+        ("expired", count(|session| session.ended.is_none() && session.has_run_out)),
+    ];
+    if !sessions.is_empty() {
+        page.gauge(
+            "scheduler_nodes",
+            "Processes of the whole cluster that take jobs, are paused, or do not renew their lease.",
+            states.map(|(state, count)| sample([("state", state)], count)),
+        );
+        page.counter(
+            "scheduler_nodes_lost_total",
+            "Processes of the whole cluster that were lost since the start of this one.",
+            [sample([], app.lost.count(sessions) as f64)],
+        );
+    }
+    let offset = app.tasks.jobs().map(|jobs| jobs.clock_offset()).unwrap_or_default();
+    page.gauge(
+        "scheduler_clock_offset_seconds",
+        "By how much the clock of this process is ahead of the store's.",
+        [sample([], offset.num_milliseconds() as f64 / 1e3)],
+    );
+}
+
 /// A figure of a pool.
 type OfPool = fn(&PoolSnapshot) -> f64;
 
@@ -293,6 +325,11 @@ fn pools(page: &mut Exposition, pools: &[PoolSnapshot]) {
 /// The seconds since an instant; 0 without one.
 fn age(since: Option<DateTime<Utc>>) -> f64 {
     since.and_then(|since| (now() - since).to_std().ok()).unwrap_or_default().as_secs_f64()
+}
+
+/// An instant by the clock of this process, as the store's clock has it: it is the process whose clock is off, and not its tasks.
+fn seconds_of_store(app: &App, at: DateTime<Utc>) -> f64 {
+    seconds(at - app.clock_offset())
 }
 
 fn seconds(at: DateTime<Utc>) -> f64 {

@@ -7,7 +7,8 @@
 //! | `task` | a row of the list; a task by itself; a rule that it might get |
 //! | `stored_state` | the state of a durable task in the store |
 //! | `runs` | the history of a task; the last and the next hour of all tasks |
-//! | `jobs` | jobs, queues and processes |
+//! | `jobs` | jobs and queues |
+//! | `nodes` | processes |
 //! | `action` | changes by hand |
 
 use axum::http::StatusCode;
@@ -19,12 +20,14 @@ use crate::app::App;
 use crate::problem::Problem;
 
 pub(crate) use crate::view::action::action;
-pub(crate) use crate::view::jobs::{job, job_detail, nodes, queues, sees_payload, state_of};
+pub(crate) use crate::view::jobs::{job, job_detail, queues, sees_payload, state_of};
+pub(crate) use crate::view::nodes::{Cluster, nodes};
 pub(crate) use crate::view::runs::{Page, runs, throughput, timeline};
 pub(crate) use crate::view::task::{detail, next_times, preview, row};
 
 mod action;
 mod jobs;
+mod nodes;
 mod runs;
 mod stored_state;
 mod task;

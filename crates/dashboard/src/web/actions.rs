@@ -182,11 +182,11 @@ pub(super) async fn reschedule(
 }
 
 /// The body of a request that may be empty.
-fn read<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+pub(super) fn read<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if body.is_empty() { Ok(T::default()) } else { parse(body) }
 }
 
-fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
+pub(super) fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
     let reason = request.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let until: Option<DateTime<Utc>> = match (&request.until, request.for_ms) {
         (Some(_), Some(_)) => {

@@ -66,6 +66,8 @@ pub(super) async fn info(
         down: critical.into_iter().filter(|task| !task.is_up).map(|task| task.name).collect(),
         pools: app.tasks.pools().iter().map(by_name).collect::<Result<_, _>>()?,
         streams: Streams { open: open as u64, dropped },
+        clock_offset_ms: Some(app.clock_offset().num_milliseconds() as f64)
+            .filter(|offset| *offset != 0.0),
     }))
 }
 

@@ -1,4 +1,4 @@
-//! `/api/v1/jobs`, `/queues` and `/nodes`, and changes of many jobs.
+//! `/api/v1/jobs` and `/queues`, and changes of many jobs.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use scheduler::store::{
     Action, Fence, JobFilter, JobId, JobState, Signature, StoredJob, TargetKind,
 };
 use scheduler::{Jobs, JobsError};
-use scheduler_api::{ChangedJobs, EditRequest, Job, JobsRequest, Nodes, Queues};
+use scheduler_api::{ChangedJobs, EditRequest, Job, JobsRequest, Queues};
 
 use crate::app::App;
 use crate::problem::Problem;
@@ -24,8 +24,6 @@ use crate::web::parse;
 use crate::web::search::{Search, id};
 
 const JOBS_MAX: usize = 500;
-/// The number of running jobs that are looked at for the processes that have them.
-const RUNNING_MAX: u32 = 1_000;
 /// The number of identities that a request may have.
 const IDS_MAX: usize = 300;
 
@@ -104,16 +102,6 @@ pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
         queues: view::queues(&app, &depths, &pauses)?,
         unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
     }))
-}
-
-/// `GET /nodes`
-pub(super) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
-    let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
-    let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
-    let (sessions, running) = app.store()?.ask(ask).await?;
-    let (nodes, orphans) = view::nodes(&sessions, &running)?;
-    let gone = app.seen.look(now(), &sessions, &app.recorder.taken_over());
-    Ok(Json(Nodes { now: instant(now()), nodes, orphans, gone }))
 }
 
 /// `POST /jobs/{id}/retry` and the like: answers with the job as it is then, or with `isDeleted`.

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::health::{Status, StoreDetails};
 use crate::problem::Problem;
 use crate::prometheus::StoreAnswer;
-use crate::times::{instant, now};
+use crate::times::instant;
 use crate::view::by_name;
 use crate::web::guard::Caller;
 use crate::{health, prometheus};
@@ -53,22 +53,18 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
             let look = |jobs: &Jobs| -> Result<_, JobsError> {
                 let (depths, pauses) = (jobs.depths()?, jobs.pauses()?);
                 let unknown = jobs.unknown_tasks(&depths)?;
-                Ok((StoreAnswer { depths, pauses, unknown }, Some(jobs.sessions()?)))
+                Ok(StoreAnswer { depths, pauses, unknown, sessions: jobs.sessions()? })
             };
             // A store that answers with an error is up.
             let ask = move |jobs: &Jobs| match look(jobs) {
-                Err(error) if error.is_failed() => Ok((StoreAnswer::default(), None)),
+                Err(error) if error.is_failed() => Ok(StoreAnswer::default()),
                 found => found,
             };
             store.ask_briefly(ask).await
         }
         Err(_) => None,
     };
-    // Programs that are scraped know the names of processes that die while no page is open.
-    if let Some((_, Some(sessions))) = &found {
-        app.seen.look(now(), sessions, &app.recorder.taken_over());
-    }
-    let text = prometheus::text(&app, found.map(|(found, _)| found));
+    let text = prometheus::text(&app, found);
     ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response()
 }
 

@@ -13,6 +13,7 @@ mod live;
 mod memory;
 mod metrics;
 mod mounted;
+mod nodes;
 mod openapi;
 mod pauses;
 mod security;

@@ -314,39 +314,6 @@ fn jobs_wait_where_no_error_is_asked_for() {
 }
 
 #[test]
-fn a_process_that_died_is_known_by_its_name_if_the_metrics_were_scraped() {
-    use scheduler::store::{Store, StoreTime};
-    let store = Moody::new();
-    let dead = scheduler_store::Open {
-        id: "00000000-0000-4000-8000-000000000002".parse().unwrap(),
-        replaces: None,
-        label: "web-2".to_owned(),
-        build: String::new(),
-        application: String::new(),
-        tasks: [].into(),
-        lease: Duration::from_secs(3_600),
-        not_after: StoreTime::MAX,
-    };
-    store.open(&dead).unwrap();
-    let node = scheduler::NodeOptions::default().label("web-1").lease(Duration::from_secs(1));
-    let served = serve(&dashboard(), builder().store(store.clone()).node(node));
-    assert_eq!(served.get("/metrics").status, 200);
-    let end = scheduler_store::Renew {
-        session: dead.id,
-        lease: Duration::ZERO,
-        not_after: StoreTime::MAX,
-    };
-    store.renew(&end).unwrap();
-    let gone = eventually(|| {
-        let nodes = served.get("/api/v1/nodes").json();
-        let gone = nodes["gone"].as_array()?.first()?.clone();
-        (nodes["nodes"].as_array()?.len() == 1).then_some(gone)
-    });
-    assert_eq!((&gone["label"], &gone["session"]), (&"web-2".into(), &dead.id.to_string().into()));
-    served.stop();
-}
-
-#[test]
 fn runs_and_waits_of_the_last_hour_are_counted_for_each_queue() {
     let served = with_store(&dashboard(), &Moody::new(), |builder| {
         let builder = builder.task("tick", crate::support::hourly(), |_| {});

@@ -22,9 +22,11 @@ impl ModelState {
         let outcome = self.command((command, by), now);
         if let Some(signature) = signature.filter(|_| outcome == CommandOutcome::Done) {
             let after = schedule.and_then(|name| self.schedules.get(name));
-            let entry = match schedule {
-                Some(_) => signature.entry_of_schedule(command, before.as_ref(), after, now),
-                None => signature.entry_of(command, job.as_ref(), now),
+            let node = command.node().and_then(|session| self.sessions.get(&session));
+            let entry = match (schedule, node) {
+                (Some(_), _) => signature.entry_of_schedule(command, before.as_ref(), after, now),
+                (None, Some(node)) => signature.entry_of_node(command, &node.label, now),
+                (None, None) => signature.entry_of(command, job.as_ref(), now),
             };
             self.keep(entry, signature.scope.is_some());
         }
@@ -61,6 +63,10 @@ impl ModelState {
                 self.pauses.remove(scope);
                 CommandOutcome::Done
             }
+            Command::PauseNode { session, until, by, reason } => {
+                self.pause_node(*session, Pause::new(now, *until, by, reason))
+            }
+            Command::ResumeNode { session } => self.resume_node(*session),
             Command::Put { definition } => self.change(&definition.name, (command, by), now),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job, now),
             Command::Cancel { job } => self.cancel(*job, now),

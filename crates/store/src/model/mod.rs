@@ -23,9 +23,10 @@ use crate::id::{ActionId, Fence, JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, Enqueued, JobState, KeyUntil, NewJob, Origin, StoredJob};
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
-    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo, SessionTask,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionTask,
 };
 use crate::schedule::{ScheduleSpec, StoredSchedule, TickJob};
+use crate::session::{SessionEnd, SessionInfo};
 use crate::store::Store;
 
 type Clock = Arc<dyn Fn() -> StoreTime + Send + Sync>;
@@ -268,6 +269,8 @@ impl Store for Model {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelState {
     sessions: BTreeMap<SessionId, SessionRow>,
+    /// Those that ended within the last hour.
+    ended_sessions: BTreeMap<SessionId, (SessionRow, SessionEnd)>,
     schedules: BTreeMap<String, StoredSchedule>,
     jobs: BTreeMap<JobId, JobRow>,
     /// By task and key: the job that keeps it for a time, and until when.
@@ -286,6 +289,10 @@ struct SessionRow {
     build: String,
     application: String,
     tasks: Arc<[SessionTask]>,
+    queues: Option<Arc<[Arc<str>]>>,
+    concurrency: u32,
+    clock_offset: Option<i64>,
+    pause: Option<Pause>,
     opened_at: StoreTime,
     lease_until: StoreTime,
     /// The number of renewals: the mark of its lease.

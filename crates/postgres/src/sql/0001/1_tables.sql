@@ -10,8 +10,43 @@ create table {s}.session (
   application text collate "C" not null default '',
   tasks text[] collate "C" not null default '{}',
   -- The greatest version of payloads that the process knows of each of these tasks.
-  versions bigint[] not null default '{}'
+  versions bigint[] not null default '{}',
+  -- The queues that the process serves; null for all.
+  queues text[] collate "C",
+  concurrency bigint not null default 0,
+  -- By how many microseconds its clock was ahead of the store's at the last renewal.
+  clock_offset bigint,
+  -- It takes no jobs and fires no ticks.
+  pause_since timestamptz,
+  pause_until timestamptz,
+  paused_by text,
+  pause_reason text
 ) with (fillfactor = 50);
+
+-- A session that has ended, for an hour. `found_by` is null if its process has closed it; otherwise its lease had run out, and this
+-- process has found that.
+create table {s}.ended_session (
+  id uuid primary key,
+  label text not null,
+  build text not null,
+  opened_at timestamptz not null,
+  application text collate "C" not null,
+  tasks text[] collate "C" not null,
+  versions bigint[] not null,
+  queues text[] collate "C",
+  concurrency bigint not null,
+  clock_offset bigint,
+  pause_since timestamptz,
+  pause_until timestamptz,
+  paused_by text,
+  pause_reason text,
+  ended_at timestamptz not null,
+  found_by text,
+  -- The number of jobs that it held.
+  jobs bigint not null
+);
+
+create index ended_session_at on {s}.ended_session (ended_at, id);
 
 create table {s}.schedule (
   name text collate "C" primary key,

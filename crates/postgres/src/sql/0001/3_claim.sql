@@ -175,7 +175,7 @@ create function {s}.poll(
 returns table (
   is_answer boolean, now timestamptz, is_alive boolean, due text[], next_job timestamptz, next_tick timestamptz,
   cancel_jobs uuid[], cancel_fences bigint[], leases uuid[], marks bigint[], are_over boolean[], walk text,
-  paused_tasks text[], paused_queues text[], {job_types})
+  paused_tasks text[], paused_queues text[], is_paused boolean, {job_types})
 language plpgsql volatile {plans} as $$
 #variable_conflict use_column
 declare
@@ -190,7 +190,9 @@ declare
     array(select q.queue from unnest(p_queues) q(queue) order by q.queue collate "C") end;
 begin
   {read_clock(now, p_not_after)}
-  is_alive := exists (select from {s}.session where session.id = p_session and lease_until > poll.now);
+  select true, coalesce(pause_since is not null and (pause_until is null or pause_until > poll.now), false) into is_alive, is_paused
+  from {s}.session where session.id = p_session and lease_until > poll.now;
+  is_alive := found;
   is_answer := false;
   if p_with_leases then
     select array_agg(id order by id), array_agg(renewals order by id), array_agg(lease_until <= poll.now order by id)
@@ -229,11 +231,11 @@ begin
       v_lines := array(select l from unnest(v_lines) l where l.task <> all(paused_tasks) and l.queue <> all(paused_queues));
     end if;
     v_due := array(select l from unnest(v_lines) l where l.from_at <= poll.now);
-    if p_limit > 0 and cardinality(v_due) > 0 then
+    if p_limit > 0 and cardinality(v_due) > 0 and not is_paused then
       return query
       select false, null::timestamptz, null::boolean, null::text[], null::timestamptz, null::timestamptz, null::uuid[],
         null::bigint[], null::uuid[], null::bigint[], null::boolean[], null::text,
-        null::text[], null::text[], {job_columns}
+        null::text[], null::text[], null::boolean, {job_columns}
       from {s}.claim(p_session, poll.now, v_due, p_tasks, p_rooms, p_limit, p_abandon, p_lost) job;
       -- A claim that a crash of the server may undo is one that may run twice.
       if found and p_is_relaxed and (p_abandon = 0 or not exists (select from unnest(v_due) l where l.kind & 1 > 0)) then

@@ -474,6 +474,38 @@ begin
   return 'ok';
 end $$;
 
+-- Pauses and resumes a process. Its polls read that, where they look whether its session lives.
+create function {s}.pause_node(p_session uuid, p_by text, p_reason text, p_until timestamptz, p_not_after timestamptz,
+  p_sign {s}.signature default null)
+returns text language plpgsql volatile {plans} as $$
+declare
+  v_now timestamptz := {s}.in_time(p_not_after);
+begin
+  update {s}.session s set pause_until = p_until, paused_by = p_by, pause_reason = p_reason,
+    pause_since = case when s.pause_since is null or s.pause_until <= v_now then v_now else s.pause_since end
+  where s.id = p_session;
+  if not found then
+    return 'not_found';
+  end if;
+  p_sign.reason := coalesce(nullif(p_sign.reason, ''), p_reason);
+  perform {s}.sign(p_sign, 'pause', 'node', (select s.label from {s}.session s where s.id = p_session), null, 1, false);
+  perform {nudge};
+  return 'ok';
+end $$;
+
+create function {s}.resume_node(p_session uuid, p_not_after timestamptz, p_sign {s}.signature default null)
+returns text language plpgsql volatile {plans} as $$
+begin
+  perform {s}.in_time(p_not_after);
+  update {s}.session s set pause_since = null where s.id = p_session;
+  if not found then
+    return 'not_found';
+  end if;
+  perform {s}.sign(p_sign, 'resume', 'node', (select s.label from {s}.session s where s.id = p_session), null, 1, false);
+  perform {nudge};
+  return 'ok';
+end $$;
+
 -- The numbers of jobs that wait, run and are parked: each state is read from an index of its own.
 create function {s}.depths()
 returns table (
@@ -551,6 +583,10 @@ begin
     select id from {s}.action where at <= {before(v_now, p_keep_actions)} order by at, id limit p_limit for update skip locked),
   gone as (delete from {s}.action a using old where a.id = any(array[old.id]) returning 1)
   select count(*) into v_actions from gone;
+  with over as materialized (
+    select id from {s}.ended_session where ended_at <= v_now - '1 hour'::interval order by ended_at, id limit p_limit
+    for update skip locked)
+  delete from {s}.ended_session e using over where e.id = any(array[over.id]);
   return v_over + v_count + v_actions;
 end $$;
 
@@ -558,7 +594,8 @@ end $$;
 -- open no other (R20).
 create function {s}.end_old_sessions() returns trigger language plpgsql set {path} as $$
 begin
-  delete from {s}.session;
+  with gone as (delete from {s}.session s returning s.*)
+  {keep_ended({clock}, 'a migration')};
   return null;
 end $$;
 create trigger meta_min_reader after update on {s}.meta for each row when (new.min_reader > old.min_reader)
