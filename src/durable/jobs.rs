@@ -114,24 +114,33 @@ impl Jobs {
         }
     }
 
-    /// Asks the store for its clock. Returns true if it answers.
+    /// Returns true while this process holds a lease that the store has renewed when that was last due, a third of the
+    /// [lease](crate::NodeOptions::lease) ago at most; [`outage`](Self::outage) says why not.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.outage().is_none()
+    }
+
+    /// Why this process has no lease that was renewed when that was last due; none while it has one. A renewal is a write, so
+    /// that a store with a full disk is not up. The dashboard's `/readyz` says it, too.
     ///
-    /// It blocks for as long as the store takes. The dashboard's `/readyz` says it, too.
+    /// It asks nothing, but in a process that [only enqueues](crate::Builder::enqueue_only): that asks the store for its clock, and
+    /// blocks for as long as it takes.
     ///
     /// ```rust
     /// use scheduler::Scheduler;
     /// use scheduler::store::Model;
     ///
     /// let store = Model::new();
-    /// let scheduler = Scheduler::builder().store(store.clone()).spawn()?;
-    /// assert!(scheduler.jobs()?.is_up());
     /// store.set_cut(true);
-    /// assert!(!scheduler.jobs()?.is_up());
+    /// let scheduler = Scheduler::builder().enqueue_only().store(store).spawn()?;
+    /// let outage = scheduler.jobs()?.outage().expect("the store is cut off");
+    /// assert!(outage.starts_with("the store is unavailable"), "{outage}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn is_up(&self) -> bool {
-        self.inner.client.answers()
+    pub fn outage(&self) -> Option<String> {
+        self.inner.client.outage()
     }
 
     /// Enqueues a job. It runs once the store has accepted it, in any process that knows its task.

@@ -14,7 +14,6 @@ use scheduler_store::{
 
 use crate::base::sync::Mutex;
 use crate::define::schedule::Schedule;
-use crate::durable::UnknownTask;
 use crate::durable::error::{EnqueueError, JobsError};
 use crate::durable::job::Job;
 use crate::durable::jobs::{Asking, Jobs, sole};
@@ -112,7 +111,6 @@ impl Jobs {
         pause_queue_async = pause_queue(queue: &str, pause: &Pause) -> ();
         resume_queue_async = resume_queue(queue: &str) -> ();
         pauses_async = pauses() -> Vec<JobPause>;
-        unknown_tasks_async = unknown_tasks(depths: &[QueueDepth]) -> Vec<UnknownTask>;
     }
 
     /// Asks the store on the thread for async code.

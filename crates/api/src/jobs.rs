@@ -144,9 +144,14 @@ json! {
     /// `GET /queues`.
     struct Queues {
         now: String,
+        /// When the jobs were counted.
+        as_of: String,
         queues: Vec<Queue>,
         /// The tasks that no living process can run, though their jobs are due or their schedules fire.
         unknown_tasks: Vec<UnknownTask>,
+    } optional {
+        /// Why the last attempt to count them has failed.
+        count_failure: String,
     }
 
     /// A task that no living process can run: it was renamed or removed, its name is mistyped, or no process knows its newer payloads.
@@ -204,6 +209,8 @@ json! {
     /// `GET /nodes`.
     struct Nodes {
         now: String,
+        /// When their jobs were looked at.
+        as_of: String,
         nodes: Vec<Node>,
         /// Jobs whose process is gone.
         orphans: Vec<NodeJob>,

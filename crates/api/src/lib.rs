@@ -103,6 +103,9 @@ json! {
         down: Vec<String>,
         pools: Vec<Pool>,
         streams: Streams,
+    } optional {
+        /// Why the store is not up for this process: its lease was not renewed when that was last due.
+        store_failure: String,
     }
 
     /// The visitor who asks.

@@ -43,7 +43,8 @@ impl App {
     ) -> Arc<Self> {
         let authenticator = Authenticator::new(options.auth.clone());
         let store = tasks.jobs().ok().zip(tasks.schedules().ok());
-        let store = store.map(|(jobs, schedules)| Arc::new(Store::new(jobs, schedules)));
+        let store =
+            store.map(|(jobs, schedules)| Arc::new(Store::new(jobs, schedules, options.kept_for)));
         let (audit, started_at) = (Audit::default(), now());
         let hub = Hub::new(started_at.timestamp_micros());
         Arc::new(Self {
@@ -181,6 +182,8 @@ pub(crate) struct Options {
     pub(crate) is_proxy: Option<Arc<IsProxy>>,
     pub(crate) has_public_metrics: bool,
     pub(crate) grace: Option<Duration>,
+    /// The time for which answers of the store are kept.
+    pub(crate) kept_for: Duration,
     pub(crate) redact: Option<Arc<Redact>>,
     pub(crate) on_action: Option<Arc<OnAction>>,
     /// Decides who sees the payloads of a task's jobs.
@@ -200,6 +203,7 @@ impl Options {
             is_proxy: None,
             has_public_metrics: false,
             grace: None,
+            kept_for: Duration::from_secs(5),
             redact: None,
             on_action: None,
             shows_payload: Arc::new(|visitor, _| visitor.role() >= Role::Operator),

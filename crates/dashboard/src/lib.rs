@@ -132,6 +132,7 @@ mod dashboard;
 mod health;
 mod live;
 mod log;
+mod looks;
 mod problem;
 mod prometheus;
 mod server;

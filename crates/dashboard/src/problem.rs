@@ -36,6 +36,10 @@ impl Problem {
         Self::new(status, error.without_place())
     }
 
+    pub(crate) fn store_panicked() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the store has panicked")
+    }
+
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }

@@ -1,8 +1,9 @@
 //! The store of durable jobs, as the dashboard asks it.
 //!
 //! A store blocks the thread that asks it, and may not answer for a long time. So it is asked on threads that the runtime
-//! keeps for that, never on those that answer requests; at most four questions are out at once, those that never come back
-//! included; and a question that takes too long is answered by 503.
+//! keeps for that, never on those that answer requests; at most four questions of visitors are out at once, those that never come
+//! back included; and a question that takes too long is answered by 503. Searches have other places, and what pages and programs
+//! ask again and again is one [`Look`] for all.
 //!
 //! The schedules of tasks are remembered, because each row of the list has some of them.
 //!
@@ -14,37 +15,48 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
-use scheduler::store::{JobPause, Known, PauseScope, SessionInfo, StoredSchedule};
+use scheduler::store::{
+    JobFilter, JobPause, JobState, Known, PauseScope, QueueDepth, SessionInfo, StoredJob,
+    StoredSchedule, UnknownTask,
+};
 use scheduler::{Jobs, JobsError, Schedules};
 use scheduler_api::GoneNode;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
+use crate::looks::{LIMIT, Look, PATIENCE, Searches, Seen};
 use crate::problem::Problem;
 use crate::times::{instant, now};
 
-/// The time that the store may take to answer.
-const LIMIT: Duration = Duration::from_secs(5);
-/// The greatest number of questions that may be out.
+/// The greatest number of questions of visitors that may be out.
 const QUESTIONS_MAX: usize = 4;
-/// The time that an answer waits for the part of it that comes from the store.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// The greatest age of schedules in an answer.
-const AGE_MAX: Duration = Duration::from_secs(1);
+/// The same of looks at schedules, pauses and sessions.
+const LOOKS_MAX: usize = 2;
+/// The number of running jobs that are looked at for the processes that have them.
+const RUNNING_MAX: u32 = 1_000;
 
 /// The store.
 pub(crate) struct Store {
     jobs: Jobs,
     schedules: Schedules,
     places: Arc<Semaphore>,
+    look_places: Arc<Semaphore>,
+    probe_places: Arc<Semaphore>,
+    searches: Searches,
+    /// The time for which answers are kept.
+    kept_for: Duration,
+    depths: Arc<Look<Vec<QueueDepth>>>,
+    running: Arc<Look<Vec<StoredJob>>>,
     known: Mutex<Known<Answered>>,
 }
 
-/// The schedules and pauses of the last answer; the rows that have changed since they were sent; the failure of the last request.
+/// The schedules, pauses and sessions of the last answer; the rows that have changed since they were sent; the failure of the last
+/// request.
 #[derive(Default)]
 struct Answered {
     by_name: BTreeMap<String, Arc<StoredSchedule>>,
+    sessions: Arc<[SessionInfo]>,
     /// The kinds of jobs and the queues that are paused.
     pauses: Vec<JobPause>,
     /// The schedules that were paused: a pause ends without a change in the store.
@@ -84,9 +96,20 @@ pub(crate) fn is_paused(schedule: &StoredSchedule) -> bool {
 }
 
 impl Store {
-    pub(crate) fn new(jobs: Jobs, schedules: Schedules) -> Self {
-        let places = Arc::new(Semaphore::new(QUESTIONS_MAX));
-        Self { jobs, schedules, places, known: Mutex::default() }
+    pub(crate) fn new(jobs: Jobs, schedules: Schedules, kept_for: Duration) -> Self {
+        let places = |count| Arc::new(Semaphore::new(count));
+        Self {
+            jobs,
+            schedules,
+            places: places(QUESTIONS_MAX),
+            look_places: places(LOOKS_MAX),
+            probe_places: places(1),
+            searches: Searches::new(),
+            kept_for,
+            depths: Look::new(),
+            running: Look::new(),
+            known: Mutex::default(),
+        }
     }
 
     /// For what needs no answer of the store, and for questions.
@@ -107,9 +130,28 @@ impl Store {
         &self,
         question: impl FnOnce(&Jobs) -> R + Send + 'static,
     ) -> Result<R, Problem> {
-        let (jobs, places) = (self.jobs.clone(), Arc::clone(&self.places));
+        self.call_at(Arc::clone(&self.places).acquire_owned(), question).await
+    }
+
+    /// Asks the store to look through jobs, when it is the turn of this visitor.
+    pub(crate) async fn search<R: Send + 'static>(
+        &self,
+        visitor: &str,
+        question: impl FnOnce(&Jobs) -> Result<R, JobsError> + Send + 'static,
+    ) -> Result<R, Problem> {
+        let place = self.searches.enter(visitor).await?;
+        Ok(self.call_at(std::future::ready(place), question).await??)
+    }
+
+    /// Asks when there is a place, which is held until the store has answered.
+    async fn call_at<R: Send + 'static>(
+        &self,
+        place: impl Future<Output: Send + 'static>,
+        question: impl FnOnce(&Jobs) -> R + Send + 'static,
+    ) -> Result<R, Problem> {
+        let jobs = self.jobs.clone();
         let asked = async move {
-            let place = places.acquire_owned().await;
+            let place = place.await;
             spawn_blocking(move || {
                 let _place = place;
                 question(&jobs)
@@ -118,9 +160,7 @@ impl Store {
         };
         match timeout(LIMIT, asked).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(_)) => {
-                Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the store has panicked"))
-            }
+            Ok(Err(_)) => Err(Problem::store_panicked()),
             Err(_) => {
                 let detail =
                     "the store has not answered within 5 s; the request may still take effect";
@@ -129,12 +169,64 @@ impl Store {
         }
     }
 
-    /// Asks the store for what an answer can be without.
-    pub(crate) async fn ask_briefly<R: Send + 'static>(
-        &self,
-        question: impl FnOnce(&Jobs) -> Result<R, JobsError> + Send + 'static,
-    ) -> Option<R> {
-        timeout(PATIENCE, self.ask(question)).await.ok()?.ok()
+    /// Why the store is not up for this process; none while it is. No search and no other question takes its place.
+    pub(crate) async fn outage(&self) -> Option<String> {
+        let place = Arc::clone(&self.probe_places).acquire_owned();
+        match timeout(PATIENCE, self.call_at(place, Jobs::outage)).await {
+            Ok(Ok(outage)) => outage,
+            Ok(Err(problem)) => Some(problem.detail().to_owned()),
+            Err(_) => Some("the store has not answered within half a second".to_owned()),
+        }
+    }
+
+    /// The numbers of jobs, as all pages and scrapes share them.
+    pub(crate) async fn depths(&self, patience: Duration) -> Seen<Vec<QueueDepth>> {
+        self.depths.look((&self.jobs, self.kept_for), patience, Jobs::depths).await
+    }
+
+    /// The numbers of jobs that are known, without a question.
+    pub(crate) fn known_depths(&self) -> Seen<Vec<QueueDepth>> {
+        self.depths.seen()
+    }
+
+    /// Running jobs, as all pages share them.
+    pub(crate) async fn running(&self) -> Seen<Vec<StoredJob>> {
+        let ask = |jobs: &Jobs| {
+            let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
+            jobs.list(&filter, RUNNING_MAX)
+        };
+        self.running.look((&self.jobs, self.kept_for), LIMIT, ask).await
+    }
+
+    /// A visitor has changed jobs or pauses here.
+    pub(crate) fn expire(&self) {
+        self.depths.expire();
+        self.running.expire();
+        self.lock().get_mut().answered_at = None;
+    }
+
+    /// The sessions of the last answer.
+    pub(crate) fn sessions(&self) -> Arc<[SessionInfo]> {
+        Arc::clone(&self.lock().get().sessions)
+    }
+
+    /// The pauses of jobs of the last answer.
+    pub(crate) fn pauses(&self) -> Vec<JobPause> {
+        self.lock().get().pauses.clone()
+    }
+
+    /// Why the last look at schedules, pauses and sessions has no answer.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.lock().get().failure.clone()
+    }
+
+    /// The tasks that no living process can run, as of the last answers.
+    pub(crate) fn unknown_tasks(&self, depths: &[QueueDepth]) -> Vec<UnknownTask> {
+        let known = self.lock();
+        let stored: Vec<_> = known.get().by_name.values().cloned().collect();
+        let sessions = Arc::clone(&known.get().sessions);
+        drop(known);
+        self.jobs.unknown_tasks(depths, &sessions, stored.iter().map(|schedule| &**schedule))
     }
 
     /// Returns the known schedule of a durable task.
@@ -157,12 +249,17 @@ impl Store {
     async fn look(self: Arc<Self>) {
         let question = self.lock().ask();
         let asked = self.schedules.clone();
-        let answer = self.ask(move |jobs| Ok((asked.list()?, jobs.pauses()?))).await;
+        let ask = move |jobs: &Jobs| -> Result<_, JobsError> {
+            Ok((asked.list()?, jobs.pauses()?, jobs.sessions()?))
+        };
+        let answer = self.call_at(Arc::clone(&self.look_places).acquire_owned(), ask).await;
+        let answer = answer.and_then(|answer| answer.map_err(Problem::from));
         let mut known = self.lock();
         let Some(schedules) = known.answer(question) else { return };
         schedules.answered_at = Some(Instant::now());
         match answer {
-            Ok((list, pauses)) => {
+            Ok((list, pauses, sessions)) => {
+                schedules.sessions = sessions.into();
                 schedules.take(list);
                 schedules.take_pauses(pauses);
             }
@@ -172,17 +269,19 @@ impl Store {
 
     /// Asks for the schedules, if what is known of them is old, and waits a little.
     pub(crate) async fn look_if_old(self: &Arc<Self>) {
-        let is_new = self.lock().get().answered_at.is_some_and(|at| at.elapsed() < AGE_MAX);
-        if !is_new && let Some(look) = self.spawn_look() {
+        if let Some(look) = self.spawn_look() {
             // It goes on when this has waited for long enough.
             drop(timeout(PATIENCE, look).await);
         }
     }
 
-    /// Lets another task ask for the schedules, unless one does already.
+    /// Lets another task ask for the schedules, unless one does already or the last answer is new.
     pub(crate) fn spawn_look(self: &Arc<Self>) -> Option<JoinHandle<()>> {
-        let is_asked = self.lock().is_asked();
-        (!is_asked).then(|| self.look_now())
+        let known = self.lock();
+        let is_new = known.get().answered_at.is_some_and(|at| at.elapsed() < self.kept_for);
+        let is_due = !is_new && !known.is_asked();
+        drop(known);
+        is_due.then(|| self.look_now())
     }
 
     /// Lets another task ask for the schedules: what was asked before may not have a change that was made just now.

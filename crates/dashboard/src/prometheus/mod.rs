@@ -6,6 +6,7 @@
 //! they are missing. The text of an error is never a label.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
@@ -21,15 +22,16 @@ mod spring;
 
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The answer of the store about all processes.
-#[derive(Default)]
+/// The last answers of the store about all processes.
 pub(crate) struct StoreAnswer {
-    pub(crate) depths: Vec<QueueDepth>,
-    pub(crate) pauses: Vec<JobPause>,
+    pub(crate) is_up: bool,
+    /// With their age.
+    pub(crate) depths: Option<(Arc<Vec<QueueDepth>>, Duration)>,
+    pub(crate) pauses: Option<Vec<JobPause>>,
     pub(crate) unknown: Vec<UnknownTask>,
 }
 
-/// All metrics, with the answer of the store, if there is one and it has answered.
+/// All metrics, with the answers of the store, if there is one.
 pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
     let mut page = Exposition::default();
     let tasks = app.list();
@@ -51,8 +53,8 @@ pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
         "0 if a critical task has not succeeded within its grace.",
         critical.iter().map(|task| sample([("task", &*task.name)], f64::from(task.is_up))),
     );
-    if app.store().is_ok() {
-        jobs(&mut page, found);
+    if let Some(found) = found {
+        jobs(&mut page, &found);
     }
     page.counter(
         "scheduler_dashboard_lost_events_total",
@@ -207,13 +209,18 @@ fn labels_of(depth: &QueueDepth) -> [(&'static str, &str); 2] {
 }
 
 /// The jobs of the whole cluster.
-fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
+fn jobs(page: &mut Exposition, found: &StoreAnswer) {
     page.gauge(
         "scheduler_store_up",
-        "1 if the store of durable jobs has answered, otherwise 0.",
-        [sample([], f64::from(found.is_some()))],
+        "1 if the store has renewed the lease of this process when that was last due, otherwise 0.",
+        [sample([], f64::from(found.is_up))],
     );
-    let StoreAnswer { depths, pauses, unknown } = found.unwrap_or_default();
+    page.gauge(
+        "scheduler_store_look_age_seconds",
+        "The age of the numbers of jobs; missing while nothing is known.",
+        found.depths.iter().map(|(_, age)| sample([], age.as_secs_f64())),
+    );
+    let depths = found.depths.as_ref().map_or(&[][..], |(depths, _)| depths);
     let counts = depths.iter().flat_map(|depth| {
         let counts = [
             ("due", depth.due),
@@ -247,11 +254,14 @@ fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
         ages(|depth| depth.oldest_running),
     );
     let queues = depths.iter().map(|depth| (&*depth.queue, false));
-    let paused = pauses.iter().filter_map(|paused| match &paused.scope {
+    let paused = found.pauses.iter().flatten().filter_map(|paused| match &paused.scope {
         PauseScope::Queue(queue) => Some((&**queue, true)),
         PauseScope::Task(_) => None,
     });
-    let queues: BTreeMap<&str, bool> = queues.chain(paused).collect();
+    let queues: BTreeMap<&str, bool> = match &found.pauses {
+        Some(_) => queues.chain(paused).collect(),
+        None => BTreeMap::new(),
+    };
     page.gauge(
         "scheduler_queue_paused",
         "1 while the jobs of the queue are paused, otherwise 0.",
@@ -260,7 +270,7 @@ fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
     page.gauge(
         "scheduler_task_unknown",
         "1 for a task that no living process has, or with newer payloads than all know, though its jobs are due or its schedule fires.",
-        unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
+        found.unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
     );
 }
 

@@ -14,6 +14,7 @@ use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde::de::DeserializeOwned;
 
 use crate::app::{App, What};
+use crate::looks::PATIENCE;
 use crate::problem::Problem;
 use crate::store::may_have_effect;
 use crate::times::now;
@@ -438,14 +439,17 @@ async fn change_queue(
             noted.note((&by.who(), by.from), what);
         }
         done?;
-        Ok(Some((jobs.depths()?, jobs.pauses()?)))
+        Ok(Some(jobs.pauses()?))
     };
-    let answer = app.store()?.ask(ask).await?;
-    let Some((depths, pauses)) = answer else {
+    let store = app.store()?;
+    let Some(pauses) = store.ask(ask).await? else {
         let detail = format!("queue `{queue}` is not paused");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     };
-    let rows = view::queues(app, &depths, &pauses)?;
+    store.expire();
+    let depths = store.depths(PATIENCE).await.answer;
+    let depths = depths.as_ref().map_or(&[][..], |(depths, _)| depths);
+    let rows = view::queues(app, depths, &pauses)?;
     let row = rows.into_iter().find(|row| row.queue == queue);
     let row = row.unwrap_or_else(|| Queue { queue, ..Queue::default() });
     Ok((StatusCode::ACCEPTED, Json(row)))

@@ -43,6 +43,10 @@ pub(super) async fn info(
     let role = visitor.map_or(Role::Viewer, Visitor::role);
     let (open, dropped) = app.hub.counts();
     let sections = if app.store().is_ok() { &SECTIONS[..] } else { &SECTIONS[..1] };
+    let store_failure = match app.store() {
+        Ok(store) => store.outage().await,
+        Err(_) => None,
+    };
     let critical = health::critical(&app);
     let runs_per_task = if app.recorder.has_heard() { app.recorder.keeps() } else { 20 };
     Ok(Json(Info {
@@ -63,6 +67,7 @@ pub(super) async fn info(
         down: critical.into_iter().filter(|task| !task.is_up).map(|task| task.name).collect(),
         pools: app.tasks.pools().iter().map(by_name).collect::<Result<_, _>>()?,
         streams: Streams { open: open as u64, dropped },
+        store_failure,
     }))
 }
 

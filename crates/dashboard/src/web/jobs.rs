@@ -11,6 +11,7 @@ use scheduler::{Jobs, JobsError};
 use scheduler_api::{ChangedJobs, EditRequest, Job, JobsRequest, Nodes, Queues};
 
 use crate::app::{App, What};
+use crate::looks::{LIMIT, PATIENCE};
 use crate::problem::Problem;
 use crate::store::may_have_effect;
 use crate::times::{instant, now};
@@ -22,8 +23,6 @@ use crate::web::parse;
 use crate::web::search::{Search, id};
 
 const JOBS_MAX: usize = 500;
-/// The number of running jobs that are looked at for the processes that have them.
-const RUNNING_MAX: u32 = 1_000;
 /// The number of identities that a request may have.
 const IDS_MAX: usize = 300;
 
@@ -58,13 +57,14 @@ pub(super) const DELETE: JobOperation = JobOperation {
 /// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…`
 pub(super) async fn jobs(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
     Query(filter): Query<scheduler_api::JobFilter>,
 ) -> Answer<scheduler_api::Jobs> {
     let limit = filter.limit.map_or(50, |limit| usize::try_from(limit).unwrap_or(JOBS_MAX));
     let limit = limit.clamp(1, JOBS_MAX);
     let (search, asking) = (Search::of(filter)?, Arc::clone(&app));
     let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
-    let (jobs, after) = app.store()?.ask(ask).await?;
+    let (jobs, after) = app.store()?.search(caller.who().name(), ask).await?;
     let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect::<Result<_, _>>()?;
     let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
     Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after }))
@@ -91,27 +91,33 @@ fn none(id: JobId) -> Problem {
 
 /// `GET /queues`
 pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
-    let ask = |jobs: &Jobs| {
-        let depths = jobs.depths()?;
-        let unknown = jobs.unknown_tasks(&depths)?;
-        Ok((depths, jobs.pauses()?, unknown))
-    };
-    let (depths, pauses, unknown) = app.store()?.ask(ask).await?;
+    let store = app.store()?;
+    store.look_if_old().await;
+    let known = store.known_depths();
+    // The first one has nothing to show meanwhile.
+    let seen = store.depths(if known.answer.is_some() { PATIENCE } else { LIMIT }).await;
+    let count_failure = seen.failure.as_ref().map(|problem| problem.detail().to_owned());
+    let (depths, age) = seen.or_unanswered()?;
+    let unknown = store.unknown_tasks(&depths);
     Ok(Json(Queues {
         now: instant(now()),
-        queues: view::queues(&app, &depths, &pauses)?,
+        as_of: instant(now() - age),
+        queues: view::queues(&app, &depths, &store.pauses())?,
         unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
+        count_failure,
     }))
 }
 
 /// `GET /nodes`
 pub(super) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
-    let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
-    let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
-    let (sessions, running) = app.store()?.ask(ask).await?;
+    let store = app.store()?;
+    store.look_if_old().await;
+    let (running, age) = store.running().await.or_unanswered()?;
+    let sessions = store.sessions();
     let (nodes, orphans) = view::nodes(&sessions, &running)?;
     let gone = app.seen.look(now(), &sessions, &app.recorder.taken_over());
-    Ok(Json(Nodes { now: instant(now()), nodes, orphans, gone }))
+    let (now, as_of) = (instant(now()), instant(now() - age));
+    Ok(Json(Nodes { now, as_of, nodes, orphans, gone }))
 }
 
 /// `POST /jobs/{id}/retry` and the like: answers with the job as it is then, or with `isDeleted`.
@@ -129,7 +135,9 @@ pub(super) async fn act(
         let now = jobs.get(id)?;
         Ok(Some(now.map_or((job, true), |now| (now, false))))
     };
-    let (job, is_deleted) = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
+    let store = app.store()?;
+    let (job, is_deleted) = store.ask(ask).await?.ok_or_else(|| none(id))?;
+    store.expire();
     let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, job)? };
     Ok((StatusCode::ACCEPTED, Json(row)))
 }
@@ -191,7 +199,9 @@ pub(super) async fn many(
         (Some(ids), None) if ids.len() <= IDS_MAX => {
             let ids = ids.iter().map(|text| id(text)).collect::<Result<Vec<JobId>, Problem>>()?;
             let is_dry = request.dry_run;
-            let count = app.store()?.ask(move |jobs| by.chosen(jobs, &ids, is_dry)).await?;
+            let count = app.store()?.ask(move |jobs| by.chosen(jobs, &ids, is_dry)).await;
+            app.store()?.expire();
+            let count = count?;
             Ok(Json(ChangedJobs { count, after: None }))
         }
         (Some(_), None) => {
@@ -208,7 +218,9 @@ pub(super) async fn many(
                 return Err(Problem::bad_request("`matching` needs a `state`"));
             }
             let is_dry = request.dry_run;
-            let done = app.store()?.ask(move |jobs| by.matching(jobs, &search, is_dry)).await?;
+            let done = app.store()?.ask(move |jobs| by.matching(jobs, &search, is_dry)).await;
+            app.store()?.expire();
+            let done = done?;
             let after = done.after.map(|id| id.to_string());
             Ok(Json(ChangedJobs { count: done.count, after }))
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::{Query, State};
+use axum::{Extension, Json};
 use scheduler::store::{self, JobId, JobState, StoreTime, StoredJob};
 use scheduler::{Jobs, JobsError};
 use scheduler_api::{JobError, JobErrors, JobFilter};
@@ -16,6 +16,7 @@ use crate::problem::Problem;
 use crate::times::{instant, now};
 use crate::view;
 use crate::web::api::Answer;
+use crate::web::guard::Caller;
 
 /// The number of jobs that the store is asked for at once, and the time for which they are looked through.
 const BATCH: u32 = 500;
@@ -138,6 +139,7 @@ impl Search {
 /// `GET /jobs:errors?state=parked&…`: how many jobs have which error, the most frequent first.
 pub(super) async fn errors(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
     Query(filter): Query<JobFilter>,
 ) -> Answer<JobErrors> {
     let search = Search::of(filter)?;
@@ -155,7 +157,7 @@ pub(super) async fn errors(
         })?;
         Ok((groups, after.is_some()))
     };
-    let (groups, is_partial) = app.store()?.ask(ask).await?;
+    let (groups, is_partial) = app.store()?.search(caller.who().name(), ask).await?;
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
     groups.truncate(ERRORS_MAX);

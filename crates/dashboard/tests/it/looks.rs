@@ -1,0 +1,190 @@
+//! What the store is asked, however many pages and programs look; and what it cannot answer.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use scheduler::chrono::{DateTime, Utc};
+use scheduler_dashboard::Dashboard;
+use serde_json::{Value, json};
+
+use crate::api::eventually;
+use crate::away::{Mood, Moody};
+use crate::jobs::{jobs, mail, with_store};
+use crate::live::Stream;
+use crate::support::*;
+
+/// As a program has it, which keeps answers for as long as it does by default.
+fn by_default() -> Dashboard {
+    dashboard().cache_ttl(Duration::from_secs(3_600))
+}
+
+fn metrics(served: &Served) -> String {
+    served.get("/metrics").body
+}
+
+fn value(metrics: &str, name: &str) -> Option<f64> {
+    let line = metrics.lines().find(|line| line.starts_with(name))?;
+    line.rsplit_once(' ')?.1.parse().ok()
+}
+
+fn at(text: &Value) -> DateTime<Utc> {
+    text.as_str().and_then(|text| text.parse().ok()).expect("an instant")
+}
+
+#[test]
+fn all_pages_and_scrapes_share_one_look_at_the_store() {
+    let store = Moody::new();
+    let served = with_store(&by_default(), &store, |builder| builder);
+    let _pages: Vec<Stream> = (0..5).map(|_| Stream::open(&served)).collect();
+    for path in ["/api/v1/queues", "/api/v1/nodes"] {
+        eventually(|| (served.get(path).status == 200).then_some(()));
+    }
+    store.take_asked();
+    for _ in 0..20 {
+        for path in [
+            "/api/v1/info",
+            "/api/v1/tasks",
+            "/api/v1/tasks/report",
+            "/api/v1/timeline",
+            "/api/v1/queues",
+            "/api/v1/nodes",
+            "/metrics",
+            "/readyz",
+            "/actuator/health",
+        ] {
+            assert_eq!(served.get(path).status, 200, "{path}");
+        }
+    }
+    assert!(
+        store.take_asked().is_empty(),
+        "nothing is asked within the time for which answers are kept"
+    );
+    // A change by a visitor is seen at once.
+    assert_eq!(served.post("/api/v1/queues/mail/pause", "").status, 202);
+    store.take_asked();
+    let queues = served.get("/api/v1/queues").json();
+    let paused = queues["queues"].as_array().unwrap().iter().find(|row| row["queue"] == "mail");
+    assert!(paused.unwrap()["pause"].is_object(), "{queues}");
+    assert!(store.take_asked().values().all(|count| *count == 1));
+    served.stop();
+}
+
+#[test]
+fn a_count_that_does_not_end_leaves_the_last_one_with_its_age_and_is_the_only_one() {
+    let store = Moody::new();
+    let served = with_store(&dashboard(), &store, |builder| builder);
+    jobs(&served).pause_queue("default", &scheduler::Pause::new()).unwrap();
+    jobs(&served).enqueue(mail::job(json!({}))).unwrap();
+    let due =
+        |text: &str| value(text, "scheduler_jobs{queue=\"default\",task=\"mail\",state=\"due\"}");
+    eventually(|| due(&metrics(&served)).filter(|due| *due == 1.0));
+    let before = served.get("/api/v1/queues").json();
+    store.set(Mood::CountsSlowly);
+    store.take_asked();
+    let asked = (0..4).map(|_| {
+        let text = metrics(&served);
+        assert_eq!(
+            (due(&text), value(&text, "scheduler_store_up")),
+            (Some(1.0), Some(1.0)),
+            "{text}"
+        );
+        assert!(value(&text, "scheduler_store_look_age_seconds").is_some(), "{text}");
+        let queues = served.get("/api/v1/queues");
+        assert_eq!((queues.status, served.get("/readyz").status), (200, 200));
+        queues.json()
+    });
+    let last: Value = asked.last().unwrap();
+    assert_eq!(last["queues"][0]["due"], 1);
+    assert!(
+        at(&before["asOf"]) <= at(&last["asOf"]) && at(&last["asOf"]) < at(&last["now"]),
+        "{last}"
+    );
+    assert_eq!(store.take_asked()["depths"], 1, "at most one is out at a time");
+    store.set(Mood::Answers);
+    let is_newer = |queues: Value| at(&queues["asOf"]) > at(&last["asOf"]);
+    eventually(|| is_newer(served.get("/api/v1/queues").json()).then_some(()));
+    served.stop();
+}
+
+#[test]
+fn nothing_stands_for_numbers_that_are_not_known() {
+    let store = Moody::new();
+    store.set(Mood::CountsSlowly);
+    let served = with_store(&dashboard(), &store, |builder| builder);
+    eventually(|| (served.get("/readyz").status == 200).then_some(()));
+    let text = metrics(&served);
+    for name in ["scheduler_jobs", "scheduler_store_look_age_seconds", "scheduler_queue_paused"] {
+        assert_eq!(value(&text, name), None, "{text}");
+    }
+    store.set(Mood::Answers);
+    eventually(|| value(&metrics(&served), "scheduler_store_look_age_seconds"));
+    served.stop();
+}
+
+#[test]
+fn a_store_that_answers_and_renews_no_lease_is_not_up_and_says_why() {
+    let store = Moody::new();
+    let served = with_store(&dashboard(), &store, |builder| builder);
+    eventually(|| (served.get("/readyz").status == 200).then_some(()));
+    assert!(served.get("/api/v1/info").json().get("storeFailure").is_none());
+    store.set(Mood::RefusesWrites);
+    let ready = eventually(|| {
+        let ready = served.get("/readyz");
+        (ready.status == 503).then(|| ready.json())
+    });
+    let details = &ready["components"]["store"]["details"];
+    assert!(details["reason"].as_str().unwrap().contains("disk is full"), "{ready}");
+    assert_eq!(value(&metrics(&served), "scheduler_store_up"), Some(0.0));
+    let info = served.get("/api/v1/info").json();
+    assert!(info["storeFailure"].as_str().unwrap().contains("disk is full"), "{info}");
+    assert_eq!(served.get("/api/v1/queues").status, 200, "it answers questions");
+    store.set(Mood::Answers);
+    eventually(|| (served.get("/readyz").status == 200).then_some(()));
+    served.stop();
+}
+
+/// A program with jobs through which a search looks until the test lets it go on, and how to let one go on.
+fn with_slow_searches() -> (Served, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let ((begun, begins), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
+    let goes = std::sync::Mutex::new(goes);
+    let dashboard = dashboard().redact(move |text| {
+        if text.contains("mailbox full") {
+            begun.send(()).unwrap();
+            let _disconnected = goes.lock().unwrap().recv();
+        }
+        text.to_owned()
+    });
+    let served = with_store(&dashboard, &Moody::new(), |builder| builder);
+    let id = crate::jobs::parked(&served);
+    drop(id);
+    (served, begins, go)
+}
+
+#[test]
+fn searches_take_no_place_of_readiness_and_metrics_and_a_visitor_has_one() {
+    let (served, begins, go) = with_slow_searches();
+    let served = std::sync::Arc::new(served);
+    let search = || {
+        let served = std::sync::Arc::clone(&served);
+        thread::spawn(move || {
+            let token = format!("Bearer {VIEWER}");
+            let path = "/api/v1/jobs?state=parked&error=zzz";
+            served.send("GET", path, &[("Authorization", &token)], "").status
+        })
+    };
+    let searches: Vec<_> = (0..12).map(|_| search()).collect();
+    begins.recv_timeout(LIMIT).unwrap();
+    for _ in 0..3 {
+        let text = metrics(&served);
+        assert_eq!(served.get("/readyz").status, 200);
+        assert_eq!(value(&text, "scheduler_store_up"), Some(1.0));
+        assert_eq!(served.get("/api/v1/queues").status, 200);
+    }
+    assert!(begins.try_recv().is_err(), "a second search of one visitor has begun");
+    drop(go);
+    let statuses: Vec<u16> = searches.into_iter().map(|search| search.join().unwrap()).collect();
+    assert!(statuses.iter().all(|status| [200, 429].contains(status)), "{statuses:?}");
+    assert_eq!(search().join().unwrap(), 200, "the places are free again");
+    std::sync::Arc::into_inner(served).unwrap().stop();
+}
