@@ -1,6 +1,6 @@
 //! The handle of durable jobs: enqueue, ask, control.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -358,6 +358,13 @@ impl Jobs {
     /// The store did not answer.
     pub fn depths(&self) -> Result<Vec<QueueDepth>, JobsError> {
         Ok(self.inner.client.call(|store| store.depths())?)
+    }
+
+    /// The queues that tasks of this process name, by name.
+    #[must_use]
+    pub fn queues(&self) -> BTreeSet<String> {
+        let tasks = self.inner.tasks.get().into_iter().flat_map(BTreeMap::values);
+        tasks.map(|task| task.options.queue.clone()).collect()
     }
 
     /// The processes that use the store.

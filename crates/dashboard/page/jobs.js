@@ -206,7 +206,7 @@
         cell("Longest run", runsLong(it, task) ? "number is-bad" : "number", it.oldestRunningMs === undefined ? "–" : span(it.oldestRunningMs)), cell(null, "act acts", !task && queueButton(it)));
     };
     const rows = queues.map((it) => [row(it, it.queue), it.tasks.map((part) => row(part, it.queue, part.task))]);
-    put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No job waits, runs or is parked."));
+    put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No queue is known."), el("p.dim", "as of " + ago(facts.asOf)));
   };
 
   const showNodes = async () => {

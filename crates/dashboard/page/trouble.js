@@ -75,6 +75,7 @@
     faulty("failing", (age) => age && "for " + age);
     const parked = parkedIn(queues);
     bad(storeFailure, "#/queues", "store away", storeFailure.slice(0, 120));
+    wait(facts.countFailure, "#/queues", "jobs counted " + ago(facts.asOf), facts.countFailure);
     bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "");
     for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error);
     const retrying = retryingIn(queues), isOutage = retries.some((it) => it.count >= OUTAGE);
@@ -149,8 +150,8 @@
 
   // Asks for what the stream does not have.
   const askQueues = async () => {
-    const { queues, unknownTasks: unknown } = await ask("queues");
-    Object.assign(facts, { queues, unknown });
+    const { queues, unknownTasks: unknown, asOf, countFailure } = await ask("queues");
+    Object.assign(facts, { queues, unknown, asOf, countFailure });
     return queues;
   };
   let watching = 0, asked = 0;
@@ -165,7 +166,7 @@
           const counts = () => [parkedIn(facts.queues), retryingIn(facts.queues)], before = counts();
           await askQueues();
           const [parked, retrying] = counts(), isDue = (asked += 1) % 6 === 0;
-          facts.storeFailure = "";
+          facts.storeFailure = info.storeFailure || "";
           Object.assign(facts, await ask("nodes"));
           if (!parked) facts.errors = [];
           else if (parked !== before[0] || isDue) Object.assign(facts, await ask("jobs:errors?state=parked"));

@@ -220,6 +220,28 @@ impl Store {
         self.lock().get().failure.clone()
     }
 
+    /// The queues that have jobs, are paused, or are named by tasks here or by schedules of any process.
+    pub(crate) fn queues(&self, depths: &[QueueDepth]) -> BTreeSet<String> {
+        let mut queues = self.jobs.queues();
+        queues.extend(depths.iter().map(|depth| depth.queue.clone()));
+        let known = self.lock();
+        let stored = known.get().by_name.values();
+        queues.extend(stored.map(|schedule| schedule.definition.queue.clone()));
+        queues.extend(known.get().pauses.iter().filter_map(|paused| match &paused.scope {
+            PauseScope::Queue(queue) => Some(queue.clone()),
+            PauseScope::Task(_) => None,
+        }));
+        queues
+    }
+
+    /// The tasks that have jobs, or that a process has.
+    pub(crate) fn tasks(&self, depths: &[QueueDepth]) -> BTreeSet<String> {
+        let sessions = self.sessions();
+        let of_sessions = sessions.iter().flat_map(|session| &session.tasks);
+        let of_jobs = depths.iter().map(|depth| depth.task.clone());
+        of_sessions.map(|task| task.name.clone()).chain(of_jobs).collect()
+    }
+
     /// The tasks that no living process can run, as of the last answers.
     pub(crate) fn unknown_tasks(&self, depths: &[QueueDepth]) -> Vec<UnknownTask> {
         let known = self.lock();

@@ -533,3 +533,24 @@ fn the_status_of_a_program_without_problems_is_a_success_and_a_store_that_is_awa
     assert!(answer.output.contains("✖ store away: "), "{}", answer.output);
     assert_eq!(ask(&Stub::of(vec![]), &["status"]).code, 1);
 }
+
+#[test]
+fn a_lease_that_is_not_renewed_and_a_count_that_is_old_are_told_with_their_reasons() {
+    let (at, as_of) = ("2026-03-30T09:01:00Z", "2026-03-30T09:00:00Z");
+    let queues =
+        json!({ "now": at, "asOf": as_of, "countFailure": "canceling statement", "queues": [] });
+    let info =
+        json!({ "sections": ["tasks", "jobs"], "storeFailure": "disk is full", "zone": "UTC" });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/info", 200, info.to_string()),
+        ("GET /api/v1/tasks", 200, json!({ "tasks": [] }).to_string()),
+        ("GET /api/v1/queues", 200, queues.to_string()),
+        ("GET /api/v1/nodes", 200, json!({ "nodes": [] }).to_string()),
+    ]);
+    let counted = "counted 1m ago: canceling statement";
+    let answer = ask(&stub, &["status"]);
+    let expected = format!("✖ store away: disk is full\n‖ jobs: {counted}\n");
+    assert_eq!((answer.output, answer.code), (expected, 1));
+    let answer = ask(&stub, &["jobs", "queues"]);
+    assert!(answer.output.ends_with(&format!("{counted}\n")), "{}", answer.output);
+}

@@ -1,5 +1,6 @@
 //! Actions of visitors on tasks and queues, and rules they write.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -421,6 +422,13 @@ async fn change_queue(
     by: Caller,
     pause: Option<Pause>,
 ) -> Accepted<Queue> {
+    let store = app.store()?;
+    store.look_if_old().await;
+    let known = store.depths(PATIENCE).await.answer;
+    let known = store.queues(known.as_ref().map_or(&[][..], |(depths, _)| depths));
+    if let Some(misspelt) = Problem::misspelt("queue", &queue, known.iter().map(String::as_str)) {
+        return Err(misspelt);
+    }
     let (noted, name) = (Arc::clone(app), queue.clone());
     let ask = move |jobs: &Jobs| -> Result<_, JobsError> {
         let was_paused = is_paused(&jobs.pauses()?, &name);
@@ -441,7 +449,6 @@ async fn change_queue(
         done?;
         Ok(Some(jobs.pauses()?))
     };
-    let store = app.store()?;
     let Some(pauses) = store.ask(ask).await? else {
         let detail = format!("queue `{queue}` is not paused");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
@@ -449,7 +456,7 @@ async fn change_queue(
     store.expire();
     let depths = store.depths(PATIENCE).await.answer;
     let depths = depths.as_ref().map_or(&[][..], |(depths, _)| depths);
-    let rows = view::queues(app, depths, &pauses)?;
+    let rows = view::queues(app, &BTreeSet::new(), depths, &pauses)?;
     let row = rows.into_iter().find(|row| row.queue == queue);
     let row = row.unwrap_or_else(|| Queue { queue, ..Queue::default() });
     Ok((StatusCode::ACCEPTED, Json(row)))

@@ -102,7 +102,7 @@ pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
     Ok(Json(Queues {
         now: instant(now()),
         as_of: instant(now() - age),
-        queues: view::queues(&app, &depths, &store.pauses())?,
+        queues: view::queues(&app, &store.queues(&depths), &depths, &store.pauses())?,
         unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
         count_failure,
     }))
@@ -218,14 +218,40 @@ pub(super) async fn many(
                 return Err(Problem::bad_request("`matching` needs a `state`"));
             }
             let is_dry = request.dry_run;
+            let (task, queue) = (search.filter.task.clone(), search.filter.queue.clone());
             let done = app.store()?.ask(move |jobs| by.matching(jobs, &search, is_dry)).await;
             app.store()?.expire();
             let done = done?;
+            if done.count == 0 {
+                check_names(&app, task, queue).await?;
+            }
             let after = done.after.map(|id| id.to_string());
             Ok(Json(ChangedJobs { count: done.count, after }))
         }
         _ => Err(Problem::bad_request("say which jobs: `ids` or `matching`")),
     }
+}
+
+/// Refuses a mistyped name of a task or a queue: no job matched.
+async fn check_names(
+    app: &App,
+    task: Option<String>,
+    queue: Option<String>,
+) -> Result<(), Problem> {
+    let store = app.store()?;
+    store.look_if_old().await;
+    let depths = store.depths(PATIENCE).await.answer;
+    let depths = depths.as_ref().map_or(&[][..], |(depths, _)| depths);
+    let mut tasks = store.tasks(depths);
+    tasks.extend(app.tasks.list().iter().map(|task| task.name().to_owned()));
+    let queues = store.queues(depths);
+    for (kind, name, known) in [("task", task, tasks), ("queue", queue, queues)] {
+        let known = known.iter().map(String::as_str);
+        if let Some(misspelt) = name.and_then(|name| Problem::misspelt(kind, &name, known)) {
+            return Err(misspelt);
+        }
+    }
+    Ok(())
 }
 
 /// The number of jobs that were changed, and the one after which to go on if there may be more.

@@ -4,6 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use scheduler::Schedule;
 use scheduler::chrono::{DateTime, Utc};
 use scheduler_dashboard::Dashboard;
 use serde_json::{Value, json};
@@ -187,4 +188,39 @@ fn searches_take_no_place_of_readiness_and_metrics_and_a_visitor_has_one() {
     assert!(statuses.iter().all(|status| [200, 429].contains(status)), "{statuses:?}");
     assert_eq!(search().join().unwrap(), 200, "the places are free again");
     std::sync::Arc::into_inner(served).unwrap().stop();
+}
+
+#[test]
+fn a_queue_is_known_by_the_tasks_that_name_it_and_a_mistyped_name_has_the_nearest_one() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| {
+        let report = Schedule::fixed_rate("1h").initial_delay("1h").durable().queue("reports");
+        builder.task("monthly", report, |_| {})
+    });
+    let queues = eventually(|| {
+        let queues = served.get("/api/v1/queues").json();
+        let names: Vec<_> =
+            queues["queues"].as_array()?.iter().map(|row| row["queue"].clone()).collect();
+        (names == ["default", "reports"]).then_some(queues)
+    });
+    assert_eq!(
+        (&queues["queues"][1]["due"], &queues["queues"][1]["tasks"]),
+        (&json!(0), &json!([]))
+    );
+    let refused = served.post("/api/v1/queues/raports/pause", "");
+    assert_eq!(refused.status, 404);
+    let detail = "no queue named `raports`; did you mean `reports`?";
+    assert_eq!(refused.json()["detail"], detail);
+    assert_eq!(served.post("/api/v1/queues/reports/pause", "").status, 202, "no job is in it");
+    assert_eq!(served.post("/api/v1/queues/of-another-program/pause", "").status, 202);
+    let many = |filter: Value| {
+        let body = json!({ "matching": filter }).to_string();
+        let answer = served.post("/api/v1/jobs:retry", &body);
+        (answer.status, answer.json()["detail"].as_str().map(str::to_owned))
+    };
+    let of_task = many(json!({ "state": "parked", "task": "montly" }));
+    assert_eq!(of_task, (404, Some("no task named `montly`; did you mean `monthly`?".to_owned())));
+    let of_queue = many(json!({ "state": "parked", "queue": "raports" }));
+    assert_eq!(of_queue, (404, Some(detail.to_owned())));
+    assert_eq!(many(json!({ "state": "parked", "task": "monthly" })), (200, None));
+    served.stop();
 }
