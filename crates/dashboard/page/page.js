@@ -279,7 +279,7 @@
     set(parts.since, (isDown(row) ? "critical and down; " : "") + (row.streak && row.failingSince ? "for " + since(row.failingSince) + first : "") + (row.streak || isDown(row) ? (row.lastSuccess ? "; last success " + ago(row.lastSuccess) : "; no success since the start") : ""));
     const [next, nextAt] = nextText(row);
     set(parts.next, next); set(parts.nextAt, nextAt);
-    if (!row.last) { set(parts.last, "no run yet"); return; }
+    if (!row.last) { const tick = row.schedule?.lastTick; set(parts.last, tick ? "ticked " + ago(tick) : row.isDurable ? "no run here yet" : "no run yet"); set(parts.took, row.isDurable ? "this process has run none" : ""); return; }
     const [mark, outcomeWord, outcomeClass] = outcome(row.last.outcome);
     parts.last.className = "outcome age " + outcomeClass;
     set(parts.last, `${mark} ${outcomeWord}, ${ago(row.last.endedAt)}`);
@@ -440,8 +440,8 @@
           ["Jobs", jobsOf("parked"), jobsOf("ready") && " ", jobsOf("ready")], ["Function", code(row.function)], ["Source", code(row.source)], ["Pool", row.pool + (row.isAsync ? ", async" : "")])),
         card("h-next", wrong?.kind === "hung" ? "Fire times; none starts a run before this one ends" : upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run", upcoming.length ? el("ol.upcoming", upcoming) : el("p.dim", nextText(row)[0])),
         card("h-runs", "Runs", factsOf(
-          ["Finished", `${counts.runs}, ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")], ["Failed in a row", row.streak],
-          ["Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : "never"],
+          ["History", row.isDurable && "of this process; others may have run it, too"], ["Finished", `${counts.runs}, ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")], ["Failed in a row", row.streak],
+          ["Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : row.isDurable ? "none in this process" : "never"],
           ["Duration", row.durations && `median ${took(row.durations.p50Ms)}, 95 %: ${took(row.durations.p95Ms)}, longest ${took(row.durations.maxMs)}`], ["Skipped", skips(counts.skipped)]), spark(row.recent, 182))),
       el("h2.over", { id: "h-history" }, "History"),
       runs.length ? tableOf("runs", "History", ["Run", "Started", "Late", "Took", "Outcome", "Attempts", "Details"], runs.map((run) => runRow(run, open, row.zone))) : note("", "No run yet."),

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::JobId;
-use scheduler::{TaskSnapshot, Tasks};
+use scheduler::store::{JobId, QueueDepth};
+use scheduler::{TaskControl, TaskSnapshot, Tasks};
 
 use crate::access::{Auth, Authenticator, Hosts, Role, Visitor};
 use crate::live::Hub;
@@ -17,6 +17,9 @@ use crate::log::Recorder;
 use crate::problem::Problem;
 use crate::store::{SeenProcesses, Store};
 use crate::times::now;
+
+/// The end of a run is in the store by then, as a rule.
+const END_STORED_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) struct App {
     pub(crate) tasks: Tasks,
@@ -64,9 +67,40 @@ impl App {
 
     /// All tasks.
     pub(crate) fn list(&self) -> Vec<TaskSnapshot> {
-        let tasks = self.tasks.list();
+        let mut tasks = self.tasks.list();
         self.recorder.forget_others(&tasks);
+        let failing = tasks.iter_mut().filter(|task| task.streak > 0);
+        failing.for_each(|task| self.end_mended_streak(task));
         tasks
+    }
+
+    /// A task.
+    pub(crate) fn snapshot(&self, control: &TaskControl) -> TaskSnapshot {
+        let mut task = control.snapshot();
+        self.end_mended_streak(&mut task);
+        task
+    }
+
+    /// A durable task fails no more once the store has no job of it that has failed: another process ran it again, or a person has
+    /// deleted it. This process only knows its own runs.
+    fn end_mended_streak(&self, task: &mut TaskSnapshot) {
+        let is_durable = || self.tasks.get(task.name()).is_ok_and(|control| control.is_durable());
+        let Some(store) = self.store.as_ref().filter(|_| task.streak > 0 && is_durable()) else {
+            return;
+        };
+        let Some((depths, asked_at)) = store.known_depths().answer else { return };
+        let last = task.last_runs.first().map(|run| run.started_at + run.took);
+        let ended_at = last.unwrap_or(self.started_at);
+        let counts = |count: fn(&QueueDepth) -> u64| -> u64 {
+            depths.iter().filter(|depth| depth.task == task.name()).map(count).sum()
+        };
+        // The end of the last run is stored a moment after it: until then its job is among the running ones.
+        let is_stored =
+            counts(|depth| depth.running) == 0 || asked_at > ended_at + END_STORED_WITHIN;
+        let has_failed = counts(|depth| depth.parked + depth.retrying) > 0;
+        if asked_at > ended_at && is_stored && !has_failed {
+            (task.streak, task.failing_since, task.first_failure) = (0, None, None);
+        }
     }
 
     /// The store.

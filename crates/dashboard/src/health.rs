@@ -40,7 +40,7 @@ pub(crate) struct Critical {
 pub(crate) fn critical(app: &App) -> Vec<Critical> {
     let tagged = app.tasks.tagged(TAG);
     let tasks = tagged.tasks().iter().map(|control| {
-        let task = control.snapshot();
+        let task = app.snapshot(control);
         let computed = || {
             let times = control.next_fire_times(FIRE_TIMES);
             own_grace(&task, &times, longest_run(app, &task))

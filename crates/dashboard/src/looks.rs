@@ -9,12 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use scheduler::chrono::{DateTime, Utc};
 use scheduler::{Jobs, JobsError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
 use crate::problem::Problem;
+use crate::times::now;
 
 /// The time that the store may take to answer.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
@@ -31,7 +33,7 @@ pub(crate) struct Look<T> {
 }
 
 struct LookState<T> {
-    answer: Option<(Arc<T>, Instant)>,
+    answer: Option<(Arc<T>, DateTime<Utc>)>,
     failure: Option<Problem>,
     is_asked: bool,
     /// Before that the store is not asked again, and before this only after a change.
@@ -43,8 +45,8 @@ struct LookState<T> {
 /// What is known of the store.
 #[derive(Debug)]
 pub(crate) struct Seen<T> {
-    /// The last answer, and how long ago it was asked for.
-    pub(crate) answer: Option<(Arc<T>, Duration)>,
+    /// The last answer, and when it was asked for.
+    pub(crate) answer: Option<(Arc<T>, DateTime<Utc>)>,
     /// Why the last look has none.
     pub(crate) failure: Option<Problem>,
 }
@@ -83,8 +85,7 @@ impl<T: Send + Sync + 'static> Look<T> {
     /// What is known, without a question.
     pub(crate) fn seen(&self) -> Seen<T> {
         let state = self.lock();
-        let answer = state.answer.as_ref().map(|(answer, at)| (Arc::clone(answer), at.elapsed()));
-        Seen { answer, failure: state.failure.clone() }
+        Seen { answer: state.answer.clone(), failure: state.failure.clone() }
     }
 
     /// The store was changed: the next look need not wait for the age of the answer.
@@ -109,7 +110,7 @@ impl<T: Send + Sync + 'static> Look<T> {
         kept_for: Duration,
         question: impl FnOnce(&Jobs) -> Result<T, JobsError> + Send + 'static,
     ) {
-        let asked_at = Instant::now();
+        let (asked_at, wall) = (Instant::now(), now());
         let mut asked = spawn_blocking(move || question(&jobs));
         let answer = match timeout(LIMIT, &mut asked).await {
             Ok(answer) => answer,
@@ -122,19 +123,19 @@ impl<T: Send + Sync + 'static> Look<T> {
             }
         };
         let took = asked_at.elapsed().min(LIMIT);
-        let now = Instant::now();
+        let ended_at = Instant::now();
         let mut state = self.lock();
         match answer {
             Ok(Ok(answer)) => {
-                state.answer = Some((Arc::new(answer), asked_at));
+                state.answer = Some((Arc::new(answer), wall));
                 state.failure = None;
             }
             Ok(Err(error)) => state.failure = Some(error.into()),
             Err(_) => state.failure = Some(Problem::store_panicked()),
         }
         state.is_asked = false;
-        state.rests_until = Some(now + took * SHARE);
-        state.is_new_until = Some(now + kept_for.max(took * SHARE));
+        state.rests_until = Some(ended_at + took * SHARE);
+        state.is_new_until = Some(ended_at + kept_for.max(took * SHARE));
         drop(state);
         self.ended.send_replace(());
     }
@@ -146,7 +147,7 @@ impl<T: Send + Sync + 'static> Look<T> {
 
 impl<T> Seen<T> {
     /// The answer, or the refusal of a request that needs one.
-    pub(crate) fn or_unanswered(self) -> Result<(Arc<T>, Duration), Problem> {
+    pub(crate) fn or_unanswered(self) -> Result<(Arc<T>, DateTime<Utc>), Problem> {
         let unanswered = "the store has not answered yet";
         let unanswered = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, unanswered);
         self.answer.ok_or_else(|| self.failure.unwrap_or_else(unanswered))

@@ -61,6 +61,8 @@ struct Answered {
     pauses: Vec<JobPause>,
     /// The schedules that were paused: a pause ends without a change in the store.
     paused: BTreeSet<String>,
+    /// The tasks that have failed here, and whether they are mended.
+    failing: BTreeMap<String, bool>,
     /// The schedules whose rows have to be sent again.
     changed: BTreeSet<String>,
     answered_at: Option<Instant>,
@@ -260,6 +262,15 @@ impl Store {
             (None, Some(schedule)) => KnownSchedule::Stored(Arc::clone(schedule)),
             (None, None) => KnownSchedule::Absent,
         }
+    }
+
+    /// Takes note which of the tasks that have failed here are mended; returns those of which something else was known.
+    pub(crate) fn take_mended(&self, failing: BTreeMap<String, bool>) -> BTreeSet<String> {
+        let mut known = self.lock();
+        let former = std::mem::replace(&mut known.get_mut().failing, failing);
+        let present = &known.get().failing;
+        let is_new = |(name, is_mended): &(&String, &bool)| former.get(*name) != Some(*is_mended);
+        present.iter().filter(is_new).map(|(name, _)| name.clone()).collect()
     }
 
     /// The tasks whose rows have to be sent again.

@@ -154,7 +154,9 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     row("pool", plain(&task.pool));
     row("trigger", text(&task.trigger_failure));
     let counters = &task.counters;
-    row("runs", format!("{}, {} failed", counters.runs, counters.failures));
+    let is_durable = task.is_durable == Some(true);
+    let here = if is_durable { " in this process" } else { "" };
+    row("runs", format!("{}, {} failed{here}", counters.runs, counters.failures));
     let durations = task.durations.clone().unwrap_or_default();
     if let (Some(median), Some(most), Some(longest)) =
         (durations.p50_ms, durations.p95_ms, durations.max_ms)
@@ -173,7 +175,7 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     };
     section("next", task.upcoming.iter().flatten().map(|time| upcoming(time, zone)).collect());
     let times = TimeFormat::of(zone, runs.iter().map(|past| &*past.started_at));
-    section("last runs", runs.iter().map(|past| run(past, times)).collect());
+    section(&format!("last runs{here}"), runs.iter().map(|past| run(past, times)).collect());
     lines.join("\n") + "\n"
 }
 
@@ -289,9 +291,19 @@ fn next(task: &Task, now: Option<DateTime<Utc>>) -> String {
     }
 }
 
+/// The process that answers has run none; of a durable task others may have.
+fn not_here(task: &Task, now: Option<DateTime<Utc>>) -> String {
+    let tick = task.schedule.as_ref().and_then(|schedule| instant(&schedule.last_tick));
+    match (task.is_durable, now.zip(tick)) {
+        (Some(true), Some((now, tick))) => format!("ticked {} ago", age(now - tick)),
+        (Some(true), None) => "none in this process".to_owned(),
+        _ => "never ran".to_owned(),
+    }
+}
+
 /// The age of the last run, and its outcome.
 fn last(task: &Task, now: Option<DateTime<Utc>>) -> Cell {
-    let Some(last) = &task.last else { return Cell::new("never ran", Tone::Faint) };
+    let Some(last) = &task.last else { return Cell::new(not_here(task, now), Tone::Faint) };
     let at = now.zip(last.ended_at.parse::<DateTime<Utc>>().ok());
     let ago = at.map(|(now, at)| format!(" {} ago", age(now - at))).unwrap_or_default();
     let message = last.message.as_deref().map(|message| format!(": {}", plain(message)));

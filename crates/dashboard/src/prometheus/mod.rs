@@ -25,8 +25,8 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 /// The last answers of the store about all processes.
 pub(crate) struct StoreAnswer {
     pub(crate) is_up: bool,
-    /// With their age.
-    pub(crate) depths: Option<(Arc<Vec<QueueDepth>>, Duration)>,
+    /// And when they were asked for.
+    pub(crate) depths: Option<(Arc<Vec<QueueDepth>>, DateTime<Utc>)>,
     pub(crate) pauses: Option<Vec<JobPause>>,
     pub(crate) unknown: Vec<UnknownTask>,
 }
@@ -218,7 +218,7 @@ fn jobs(page: &mut Exposition, found: &StoreAnswer) {
     page.gauge(
         "scheduler_store_look_age_seconds",
         "The age of the numbers of jobs; missing while nothing is known.",
-        found.depths.iter().map(|(_, age)| sample([], age.as_secs_f64())),
+        found.depths.iter().map(|(_, at)| sample([], age(Some(*at)))),
     );
     let depths = found.depths.as_ref().map_or(&[][..], |(depths, _)| depths);
     let counts = depths.iter().flat_map(|depth| {

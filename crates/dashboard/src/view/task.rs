@@ -61,7 +61,7 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
 
 /// A task by itself: its row, its next fire times, and how long its runs take.
 pub(crate) fn detail(app: &App, control: &TaskControl, count: usize) -> Task {
-    let task = control.snapshot();
+    let task = app.snapshot(control);
     let (times, zone) = next_times(app, control, &task, count);
     let upcoming = Some(marked(&times, now(), zone));
     Task { upcoming, durations: durations(app, &task), ..row(app, &task) }

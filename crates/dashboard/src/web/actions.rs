@@ -233,14 +233,14 @@ pub(super) async fn done(
     act: Act,
 ) -> Accepted<Task> {
     let control = app.tasks.get(&name)?;
-    let before = view::row(&app, &control.snapshot());
+    let before = view::row(&app, &app.snapshot(&control));
     if control.is_durable() && act.is_for_store() {
         in_store(&app, &by, vec![control.clone()], &act, Some(&before)).await?;
     } else {
         act.clone().on_task(&control)?;
         note(&app, &by, control.name(), &act, change(&control, &act, Some(&before)).as_deref());
     }
-    Ok((StatusCode::ACCEPTED, Json(view::row(&app, &control.snapshot()))))
+    Ok((StatusCode::ACCEPTED, Json(view::row(&app, &app.snapshot(&control)))))
 }
 
 /// Does something to tasks; answers with the number of those that it changed.
@@ -373,7 +373,7 @@ impl Written {
                 ));
             }
         }
-        let present = view::row(app, &task.snapshot()).zone;
+        let present = view::row(app, &app.snapshot(task)).zone;
         let zone = present.parse().unwrap_or(Zone::UTC);
         let mut schedule = match (rule.cron, rule.fixed_rate, rule.fixed_delay, rule.at) {
             (Some(cron), None, None, None) => {

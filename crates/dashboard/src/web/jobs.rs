@@ -97,11 +97,11 @@ pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
     // The first one has nothing to show meanwhile.
     let seen = store.depths(if known.answer.is_some() { PATIENCE } else { LIMIT }).await;
     let count_failure = seen.failure.as_ref().map(|problem| problem.detail().to_owned());
-    let (depths, age) = seen.or_unanswered()?;
+    let (depths, as_of) = seen.or_unanswered()?;
     let unknown = store.unknown_tasks(&depths);
     Ok(Json(Queues {
         now: instant(now()),
-        as_of: instant(now() - age),
+        as_of: instant(as_of),
         queues: view::queues(&app, &store.queues(&depths), &depths, &store.pauses())?,
         unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
         count_failure,
@@ -112,11 +112,11 @@ pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
 pub(super) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
     let store = app.store()?;
     store.look_if_old().await;
-    let (running, age) = store.running().await.or_unanswered()?;
+    let (running, as_of) = store.running().await.or_unanswered()?;
     let sessions = store.sessions();
     let (nodes, orphans) = view::nodes(&sessions, &running)?;
     let gone = app.seen.look(now(), &sessions, &app.recorder.taken_over());
-    let (now, as_of) = (instant(now()), instant(now() - age));
+    let (now, as_of) = (instant(now()), instant(as_of));
     Ok(Json(Nodes { now, as_of, nodes, orphans, gone }))
 }
 

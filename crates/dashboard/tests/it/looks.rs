@@ -224,3 +224,26 @@ fn a_queue_is_known_by_the_tasks_that_name_it_and_a_mistyped_name_has_the_neares
     assert_eq!(many(json!({ "state": "parked", "task": "monthly" })), (200, None));
     served.stop();
 }
+
+#[test]
+fn a_durable_task_fails_no_more_once_no_job_of_it_has_failed_whoever_mended_that() {
+    let store = Moody::new();
+    let served = with_store(&dashboard(), &store, |builder| builder);
+    let streaks = || {
+        let row = served.get("/api/v1/tasks/mail").json();
+        let metrics = metrics(&served);
+        let of_metrics = value(&metrics, "scheduler_task_streak{task=\"mail\"}").unwrap();
+        (row["streak"].as_u64().unwrap(), row.get("failingSince").is_some(), of_metrics)
+    };
+    let id = crate::jobs::parked(&served);
+    eventually(|| (streaks() == (1, true, 1.0)).then_some(()));
+    let mut stream = Stream::open(&served);
+    stream.row("mail", |row| row["streak"] == 1);
+    // As another process does it, or a person by SQL.
+    jobs(&served).delete(id.parse().unwrap()).unwrap();
+    eventually(|| (streaks() == (0, false, 0.0)).then_some(()));
+    stream.row("mail", |row| row["streak"] == 0);
+    crate::jobs::parked(&served);
+    eventually(|| (streaks().0 == 2).then_some(()));
+    served.stop();
+}
