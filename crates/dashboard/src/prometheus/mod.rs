@@ -45,7 +45,7 @@ pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
     states_of_tasks(&mut page, app, &tasks);
     lengths_of_runs(&mut page, app, &tasks);
     let snapshots = app.tasks.pools();
-    pools(&mut page, &snapshots);
+    pools(&mut page, &snapshots, &tasks);
     spring::add(&mut page, app, &tasks, &snapshots);
     let critical = crate::health::critical(app);
     page.gauge(
@@ -277,7 +277,16 @@ fn jobs(page: &mut Exposition, found: &StoreAnswer) {
 /// A figure of a pool.
 type OfPool = fn(&PoolSnapshot) -> f64;
 
-fn pools(page: &mut Exposition, pools: &[PoolSnapshot]) {
+fn pools(page: &mut Exposition, pools: &[PoolSnapshot], tasks: &[TaskSnapshot]) {
+    let longest = |pool: &PoolSnapshot| {
+        let own = tasks.iter().filter(|task| *task.facts.pool == *pool.name);
+        own.map(|task| age(task.late_since)).fold(0.0, f64::max)
+    };
+    page.gauge(
+        "scheduler_pool_longest_wait_seconds",
+        "Time for which a task of the pool has waited for a thread, of all the longest, otherwise 0.",
+        pools.iter().map(|pool| sample([("pool", &*pool.name)], longest(pool))),
+    );
     let (size, threads): (OfPool, OfPool) =
         (|pool| pool.core_size as f64, |pool| pool.threads as f64);
     let (active, queued): (OfPool, OfPool) = (|pool| pool.active as f64, |pool| pool.queued as f64);
