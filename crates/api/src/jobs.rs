@@ -11,6 +11,8 @@ json! {
     } optional {
         /// The next page has it as its `after`.
         after: String,
+        /// The number of jobs that were compared with a part of an error, which takes only so much time at once.
+        looked_through: u64,
     }
 
     /// The jobs that are meant: the query of `GET /jobs` and `GET /jobs:errors`, and a part of the body of a change.

@@ -106,6 +106,7 @@ json! {
     } optional {
         /// Why the store is not up for this process: its lease was not renewed when that was last due.
         store_failure: String,
+        store_down_since: String,
     }
 
     /// The visitor who asks.

@@ -134,7 +134,7 @@
       after && button("First page", () => move({ after: "" }), { id: "jobs-first" }), " ",
       page.hasMore && button("Next page", () => { move({ state: jobsState, after: page.after }); scrollTo(0, 0); }, { id: "jobs-next" }));
     const heads = [pickAll("Select all on this page", "pick-all", pickShown), "Task", "Job", "Queue", "When", "Attempts", "Error", actsHead()];
-    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the newest first`, heads, rows) : note("", `No job is ${jobsState}${isNarrow ? " that matches" : ""}.`);
+    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the newest first`, heads, rows) : note("", page.hasMore ? `None of the first ${page.lookedThrough} jobs that are ${jobsState} matches; the next page goes on.` : `No job is ${jobsState}${isNarrow ? " that matches" : ""}.`);
     put("", headOf("Jobs"), tabs, groups, many, table, pages);
     pickedBar();
   };

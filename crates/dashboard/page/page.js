@@ -34,8 +34,8 @@
   const tasks = new Map(), rows = new Map(), selected = new Set();
   let info = null, shift = 0, sort = { by: "", up: true }, limit = 100, route = { view: "", params: new URLSearchParams() }, isFresh = false, knownAt = 0, isPolling = false;
 
-  // Characters that would reverse or hide what follows are shown by their numbers.
-  const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (it) => `[U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+  // Characters that cannot be seen, or would reverse what follows, are shown by their numbers.
+  const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (it) => `[U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
 
   // Tables have their roles in words, because on small screens the style takes them away.
   const usual = { table: { role: "table" }, thead: { role: "rowgroup" }, tbody: { role: "rowgroup" }, tr: { role: "row" }, th: { scope: "col", role: "columnheader" }, td: { role: "cell" }, button: { type: "button" }, i: { "aria-hidden": "true" } };

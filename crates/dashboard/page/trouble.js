@@ -40,7 +40,7 @@
   };
   // The tasks that hold the threads for which a task waits, the longest first.
   const holders = (row) => {
-    const pool = info?.pools.find((it) => it.name === row.pool), held = [...tasks.values()].filter((it) => it.running && it.pool === row.pool && it.name !== row.name);
+    const pool = info?.pools.find((it) => it.name === row.pool), held = [...tasks.values()].filter((it) => it.running && !it.isAsync && it.pool === row.pool && it.name !== row.name);
     const runs = held.reduce((sum, it) => sum + it.running, 0);
     return pool && runs >= pool.coreSize ? held.sort((a, b) => Date.parse(a.runningSince) - Date.parse(b.runningSince)) : [];
   };
@@ -74,7 +74,7 @@
     faulty("late", (age, row) => { const [by] = holders(row); return "by " + age + (by ? `, pool ${row.pool} held by ${by.name}` : ""); });
     faulty("failing", (age) => age && "for " + age);
     const parked = parkedIn(queues);
-    bad(storeFailure, "#/queues", "store away", storeFailure.slice(0, 120));
+    bad(storeFailure, "#/queues", "store away" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
     wait(facts.countFailure, "#/queues", "jobs counted " + ago(facts.asOf), facts.countFailure);
     bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "");
     for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error);

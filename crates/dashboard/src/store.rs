@@ -66,6 +66,7 @@ struct Answered {
     /// The schedules whose rows have to be sent again.
     changed: BTreeSet<String>,
     answered_at: Option<Instant>,
+    down_since: Option<DateTime<Utc>>,
     /// The error, if the store did not answer.
     failure: Option<String>,
 }
@@ -171,14 +172,19 @@ impl Store {
         }
     }
 
-    /// Why the store is not up for this process; none while it is. No search and no other question takes its place.
-    pub(crate) async fn outage(&self) -> Option<String> {
+    /// Why the store is not up for this process, and since when that was seen; none while it is. No search and no other question
+    /// takes its place.
+    pub(crate) async fn outage(&self) -> Option<(String, DateTime<Utc>)> {
         let place = Arc::clone(&self.probe_places).acquire_owned();
-        match timeout(PATIENCE, self.call_at(place, Jobs::outage)).await {
+        let outage = match timeout(PATIENCE, self.call_at(place, Jobs::outage)).await {
             Ok(Ok(outage)) => outage,
             Ok(Err(problem)) => Some(problem.detail().to_owned()),
             Err(_) => Some("the store has not answered within half a second".to_owned()),
-        }
+        };
+        let mut known = self.lock();
+        let down_since = &mut known.get_mut().down_since;
+        *down_since = outage.as_ref().map(|_| down_since.unwrap_or_else(now));
+        outage.zip(*down_since)
     }
 
     /// The numbers of jobs, as all pages and scrapes share them.

@@ -160,10 +160,19 @@ impl NodeDriver {
         failure.or_else(|| (!is_held()).then(|| "no session is open yet".to_owned()))
     }
 
-    /// Takes note of the end of an attempt to renew the lease, or to open a session.
-    fn note_lease(&self, what: &Request, failure: impl FnOnce() -> Option<String>) {
-        if matches!(what, Request::Open(_) | Request::Renew(_)) {
-            *self.lease_failure.lock() = failure();
+    /// Takes note of the answer to an attempt to renew the lease, or to open a session.
+    fn note_lease(&self, what: &Request, answer: &Result<Answer, StoreError>) {
+        if !matches!(what, Request::Open(_) | Request::Renew(_)) {
+            return;
+        }
+        let mut failure = self.lease_failure.lock();
+        match answer {
+            Ok(_) => *failure = None,
+            // The store's clock was set: it is asked for at once.
+            Err(StoreError::Refused(Refusal::TooLate)) => {}
+            // The store was not even asked, mostly because of the failure before.
+            Err(StoreError::NotExecuted(_)) if failure.is_some() => {}
+            Err(error) => *failure = Some(error.to_string()),
         }
     }
 
@@ -292,10 +301,7 @@ impl NodeDriver {
         });
         let result = answer
             .unwrap_or_else(|failure| Err(StoreError::Unavailable(failure.message().to_owned())));
-        self.note_lease(what, || match &result {
-            Err(StoreError::Refused(Refusal::TooLate)) | Ok(_) => None,
-            Err(error) => Some(error.to_string()),
-        });
+        self.note_lease(what, &result);
         Input::Answer { request, result }
     }
 

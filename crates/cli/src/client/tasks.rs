@@ -105,7 +105,9 @@ fn counts(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
 
 /// A line for each of the first late tasks: the run that has held a thread of their pool for longest.
 fn waits(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
-    let held = |task: &Task| instant(&task.running_since).filter(|_| task.running > 0);
+    // A run of an async function that waits holds no thread.
+    let holds = |task: &Task| task.running > 0 && !task.is_async;
+    let held = |task: &Task| instant(&task.running_since).filter(|_| holds(task));
     let line = |task: &Task| {
         let Some(TaskProblem::Late(waited)) = TaskProblem::of(task, now) else { return None };
         let others = tasks.iter().filter(|other| other.pool == task.pool);

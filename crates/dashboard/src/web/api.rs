@@ -43,10 +43,11 @@ pub(super) async fn info(
     let role = visitor.map_or(Role::Viewer, Visitor::role);
     let (open, dropped) = app.hub.counts();
     let sections = if app.store().is_ok() { &SECTIONS[..] } else { &SECTIONS[..1] };
-    let store_failure = match app.store() {
+    let outage = match app.store() {
         Ok(store) => store.outage().await,
         Err(_) => None,
     };
+    let (store_failure, store_down_since) = outage.unzip();
     let critical = health::critical(&app);
     let runs_per_task = if app.recorder.has_heard() { app.recorder.keeps() } else { 20 };
     Ok(Json(Info {
@@ -68,6 +69,7 @@ pub(super) async fn info(
         pools: app.tasks.pools().iter().map(by_name).collect::<Result<_, _>>()?,
         streams: Streams { open: open as u64, dropped },
         store_failure,
+        store_down_since: store_down_since.map(instant),
     }))
 }
 

@@ -20,7 +20,7 @@ use crate::view::by_name;
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
 use crate::web::parse;
-use crate::web::search::{Search, id};
+use crate::web::search::{FoundJobs, Search, id};
 
 const JOBS_MAX: usize = 500;
 /// The number of identities that a request may have.
@@ -64,10 +64,11 @@ pub(super) async fn jobs(
     let limit = limit.clamp(1, JOBS_MAX);
     let (search, asking) = (Search::of(filter)?, Arc::clone(&app));
     let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
-    let (jobs, after) = app.store()?.search(caller.who().name(), ask).await?;
+    let found = app.store()?.search(caller.who().name(), ask).await?;
+    let FoundJobs { jobs, after, looked_through } = found;
     let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect::<Result<_, _>>()?;
     let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
-    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after }))
+    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after, looked_through }))
 }
 
 /// `GET /jobs/{id}`

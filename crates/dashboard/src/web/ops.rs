@@ -81,7 +81,7 @@ pub(super) async fn readyz(
 ) -> Result<Response, Problem> {
     let has_details = caller.visitor.is_some() || caller.is_local;
     let outage = match app.store() {
-        Ok(store) => Some(store.outage().await),
+        Ok(store) => Some(store.outage().await.map(|(reason, _)| reason)),
         Err(_) => None,
     };
     // Probes come often, and see no details: the store is asked for these when a person may look.

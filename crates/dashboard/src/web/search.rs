@@ -58,27 +58,31 @@ impl Search {
         Ok(Self { filter, error })
     }
 
-    /// Returns at most so many jobs that match, and after which one to go on, if there may be more.
+    /// Returns at most so many jobs that match.
     pub(super) fn page(
         &self,
         jobs: &Jobs,
         app: &App,
         limit: usize,
-    ) -> Result<(Vec<StoredJob>, Option<JobId>), JobsError> {
+    ) -> Result<FoundJobs, JobsError> {
         if self.error.is_none() {
             let ask = u32::try_from(limit + 1).unwrap_or(u32::MAX);
             let mut found = jobs.list(&self.filter, ask)?;
             let has_more = found.len() > limit;
             found.truncate(limit);
             let after = found.last().map(|job| job.id).filter(|_| has_more);
-            return Ok((found, after));
+            return Ok(FoundJobs { jobs: found, after, looked_through: None });
         }
         let mut found = Vec::new();
-        let after = self.walk(jobs, app, |job| {
-            found.push(job.clone());
+        let mut looked_through = 0;
+        let after = self.walk(jobs, |job| {
+            looked_through += 1;
+            if self.has_error(app, job) {
+                found.push(job.clone());
+            }
             Ok(found.len() < limit)
         })?;
-        Ok((found, after))
+        Ok(FoundJobs { jobs: found, after, looked_through: Some(looked_through) })
     }
 
     /// Calls a function with each job that matches, until it fails. Returns after which job to go on, if there was no time for
@@ -89,21 +93,25 @@ impl Search {
         app: &App,
         mut each: impl FnMut(&StoredJob) -> Result<(), JobsError>,
     ) -> Result<Option<JobId>, JobsError> {
-        self.walk(jobs, app, |job| each(job).map(|()| true))
+        self.walk(
+            jobs,
+            |job| {
+                if self.has_error(app, job) { each(job).map(|()| true) } else { Ok(true) }
+            },
+        )
     }
 
-    /// Calls a function with each job that matches, until it fails or returns false, or the time is over.
+    /// Calls a function with each job that the store finds, until it fails or returns false, or the time is over.
     fn walk(
         &self,
         jobs: &Jobs,
-        app: &App,
         mut goes_on: impl FnMut(&StoredJob) -> Result<bool, JobsError>,
     ) -> Result<Option<JobId>, JobsError> {
         let (start, mut filter) = (Instant::now(), self.filter.clone());
         loop {
             let batch = jobs.list(&filter, BATCH)?;
             for job in &batch {
-                if self.has_error(app, job) && !goes_on(job)? || start.elapsed() >= LIMIT {
+                if !goes_on(job)? || start.elapsed() >= LIMIT {
                     return Ok(Some(job.id));
                 }
             }
@@ -134,6 +142,15 @@ impl Search {
         let state = filter.state.map_or("in any state", |state| state.word());
         conditions.fold(state.to_owned(), |words, (name, text)| format!("{words}, {name} {text}"))
     }
+}
+
+/// A page of the jobs that match.
+pub(super) struct FoundJobs {
+    pub(super) jobs: Vec<StoredJob>,
+    /// After which job to go on, if there may be more.
+    pub(super) after: Option<JobId>,
+    /// The number of jobs that were compared one by one.
+    pub(super) looked_through: Option<u64>,
 }
 
 /// `GET /jobs:errors?state=parked&…`: how many jobs have which error, the most frequent first.

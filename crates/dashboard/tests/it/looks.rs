@@ -139,6 +139,8 @@ fn a_store_that_answers_and_renews_no_lease_is_not_up_and_says_why() {
     assert_eq!(value(&metrics(&served), "scheduler_store_up"), Some(0.0));
     let info = served.get("/api/v1/info").json();
     assert!(info["storeFailure"].as_str().unwrap().contains("disk is full"), "{info}");
+    let since = || served.get("/api/v1/info").json()["storeDownSince"].clone();
+    assert!(at(&since()) <= at(&info["now"]) && since() == info["storeDownSince"], "{info}");
     assert_eq!(served.get("/api/v1/queues").status, 200, "it answers questions");
     store.set(Mood::Answers);
     eventually(|| (served.get("/readyz").status == 200).then_some(()));

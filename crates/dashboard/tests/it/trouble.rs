@@ -191,6 +191,8 @@ fn parked_jobs_are_grouped_by_their_error_and_found_by_a_part_of_it() {
 
     let page = served.get("/api/v1/jobs?state=parked&error=decode&limit=20").json();
     assert_eq!((page["jobs"].as_array().unwrap().len(), &page["hasMore"]), (20, &true.into()));
+    let none = served.get("/api/v1/jobs?state=parked&error=zzz").json();
+    assert_eq!((&none["jobs"], &none["lookedThrough"]), (&json!([]), &json!(33)));
     let after = page["after"].as_str().unwrap();
     assert_eq!(parked(&served, &format!("&error=decode&after={after}")).len(), 10);
     served.stop();
