@@ -20,7 +20,7 @@ use scheduler::store::{
     StoredSchedule, UnknownTask,
 };
 use scheduler::{Jobs, JobsError, Schedules};
-use scheduler_api::GoneNode;
+use scheduler_api::{GoneNode, JobErrors};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
@@ -48,6 +48,8 @@ pub(crate) struct Store {
     kept_for: Duration,
     depths: Arc<Look<Vec<QueueDepth>>>,
     running: Arc<Look<Vec<StoredJob>>>,
+    /// By state: the errors of all its jobs.
+    errors: [Arc<Look<JobErrors>>; JobState::ALL.len()],
     known: Mutex<Known<Answered>>,
 }
 
@@ -111,6 +113,7 @@ impl Store {
             kept_for,
             depths: Look::new(),
             running: Look::new(),
+            errors: JobState::ALL.map(|_| Look::new()),
             known: Mutex::default(),
         }
     }
@@ -206,10 +209,22 @@ impl Store {
         self.running.look((&self.jobs, self.kept_for), LIMIT, ask).await
     }
 
+    /// How many jobs in a state have which error, as all pages share it.
+    pub(crate) async fn errors(
+        &self,
+        state: JobState,
+        question: impl FnOnce(&Jobs) -> Result<JobErrors, JobsError> + Send + 'static,
+    ) -> Seen<JobErrors> {
+        let of_state = JobState::ALL.iter().zip(&self.errors).find(|(each, _)| **each == state);
+        let look = of_state.map_or_else(Look::new, |(_, look)| Arc::clone(look));
+        look.look((&self.jobs, self.kept_for), LIMIT, question).await
+    }
+
     /// A visitor has changed jobs or pauses here.
     pub(crate) fn expire(&self) {
         self.depths.expire();
         self.running.expire();
+        self.errors.iter().for_each(|look| look.expire());
         self.lock().get_mut().answered_at = None;
     }
 

@@ -160,26 +160,40 @@ pub(super) async fn errors(
     Query(filter): Query<JobFilter>,
 ) -> Answer<JobErrors> {
     let search = Search::of(filter)?;
-    let asking = Arc::clone(&app);
-    let ask = move |jobs: &Jobs| {
+    let (store, asking, only) = (app.store()?, Arc::clone(&app), search.only_state());
+    let ask = move |jobs: &Jobs| search.errors(jobs, &asking);
+    let found = match only {
+        // Each page asks for these, again and again.
+        Some(state) => (*store.errors(state, ask).await.or_unanswered()?.0).clone(),
+        None => store.search(caller.who().name(), ask).await?,
+    };
+    Ok(Json(JobErrors { now: instant(now()), ..found }))
+}
+
+impl Search {
+    /// The state, if nothing else is asked for.
+    fn only_state(&self) -> Option<JobState> {
+        let all = store::JobFilter { state: self.filter.state, ..store::JobFilter::default() };
+        self.filter.state.filter(|_| self.error.is_none() && self.filter == all)
+    }
+
+    fn errors(&self, jobs: &Jobs, app: &App) -> Result<JobErrors, JobsError> {
         let mut groups = BTreeMap::<(String, String), Group>::new();
-        let after = search.each(jobs, &asking, |job| {
+        let after = self.each(jobs, app, |job| {
             let Some(error) = &job.error else { return Ok(()) };
-            let pattern = pattern_of(&asking.options.redacted(error));
+            let pattern = pattern_of(&app.options.redacted(error));
             let group = groups.entry((job.task.clone(), pattern)).or_default();
             group.count += 1;
             group.first = group.first.min(job.finished_at).or(job.finished_at);
             group.last = group.last.max(job.finished_at);
             Ok(())
         })?;
-        Ok((groups, after.is_some()))
-    };
-    let (groups, is_partial) = app.store()?.search(caller.who().name(), ask).await?;
-    let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
-    groups.truncate(ERRORS_MAX);
-    let errors = groups.into_iter().map(|(names, group)| group.row(names)).collect();
-    Ok(Json(JobErrors { now: instant(now()), errors, is_partial }))
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
+        groups.truncate(ERRORS_MAX);
+        let errors = groups.into_iter().map(|(names, group)| group.row(names)).collect();
+        Ok(JobErrors { errors, is_partial: after.is_some(), ..JobErrors::default() })
+    }
 }
 
 /// Jobs of one task whose errors have one pattern.
