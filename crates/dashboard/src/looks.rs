@@ -42,7 +42,7 @@ struct LookState<T> {
     is_expired: bool,
 }
 
-/// What is known of the store.
+/// The knowledge of the store.
 #[derive(Debug)]
 pub(crate) struct Seen<T> {
     /// The last answer, and when it was asked for.
@@ -82,7 +82,7 @@ impl<T: Send + Sync + 'static> Look<T> {
         self.seen()
     }
 
-    /// What is known, without a question.
+    /// The last answer, without a question.
     pub(crate) fn seen(&self) -> Seen<T> {
         let state = self.lock();
         Seen { answer: state.answer.clone(), failure: state.failure.clone() }

@@ -209,7 +209,7 @@ impl Store {
         self.running.look((&self.jobs, self.kept_for), LIMIT, ask).await
     }
 
-    /// How many jobs in a state have which error, as all pages share it.
+    /// The errors of the jobs in a state, with their numbers, as all pages share them.
     pub(crate) async fn errors(
         &self,
         state: JobState,
@@ -285,7 +285,7 @@ impl Store {
         }
     }
 
-    /// Takes note which of the tasks that have failed here are mended; returns those of which something else was known.
+    /// Takes note which of the tasks that have failed here are mended; returns those that were in the other state.
     pub(crate) fn take_mended(&self, failing: BTreeMap<String, bool>) -> BTreeSet<String> {
         let mut known = self.lock();
         let former = std::mem::replace(&mut known.get_mut().failing, failing);

@@ -31,7 +31,7 @@ const REFUSAL_BYTES_MAX: usize = 4 * 1_024;
 /// With these headers a client asks for another method than it says.
 const OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
 
-/// Headers of which two servers in a row might read different ones.
+/// Headers that two servers in a row might read in two ways.
 const ONCE: [HeaderName; 3] =
     [AUTHORIZATION, CONTENT_TYPE, HeaderName::from_static("sec-fetch-site")];
 

@@ -67,7 +67,7 @@ impl Moody {
         self.mood.1.notify_all();
     }
 
-    /// How often people have asked what since the last call.
+    /// The questions of people since the last call, with their numbers.
     pub(crate) fn take_asked(&self) -> BTreeMap<&'static str, u32> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! What the store is asked, however many pages and programs look; and what it cannot answer.
+//! Questions to the store, however many pages and programs look; and answers that do not come.
 
 use std::sync::mpsc;
 use std::thread;

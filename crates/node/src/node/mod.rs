@@ -228,7 +228,7 @@ impl Node {
         self.session.map(|session| session.id)
     }
 
-    /// Until when the lease of the session counts, unless it is renewed; none without a session.
+    /// The instant until which the lease of the session counts, unless it is renewed; none without a session.
     #[must_use]
     pub fn lease_until(&self) -> Option<Tick> {
         self.session.map(|session| session.valid_until)
