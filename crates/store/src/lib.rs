@@ -68,7 +68,7 @@ pub use request::{
     SessionTask, TaskRoom, UnreadableRow, VersionDepth, reap_count, reap_wait,
 };
 pub use schedule::{
-    FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Rule, ScheduleSpec, Skips,
+    FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Rule, ScheduleEnd, ScheduleSpec, Skips,
     StoredSchedule, TickJob, Timing,
 };
 pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};

@@ -98,7 +98,7 @@ fn a_count_that_does_not_end_leaves_the_last_one_with_its_age_and_is_the_only_on
         assert_eq!((queues.status, served.get("/readyz").status), (200, 200));
         queues.json()
     });
-    let last: Value = asked.last().unwrap();
+    let last = asked.collect::<Vec<Value>>().pop().unwrap();
     assert_eq!(last["queues"][0]["due"], 1);
     assert!(
         at(&before["asOf"]) <= at(&last["asOf"]) && at(&last["asOf"]) < at(&last["now"]),
@@ -173,11 +173,12 @@ fn searches_take_no_place_of_readiness_and_metrics_and_a_visitor_has_one() {
     let served = std::sync::Arc::new(served);
     let search = || {
         let served = std::sync::Arc::clone(&served);
-        thread::spawn(move || {
+        let thread = thread::Builder::new().spawn(move || {
             let token = format!("Bearer {VIEWER}");
             let path = "/api/v1/jobs?state=parked&error=zzz";
             served.send("GET", path, &[("Authorization", &token)], "").status
-        })
+        });
+        thread.unwrap()
     };
     let searches: Vec<_> = (0..12).map(|_| search()).collect();
     begins.recv_timeout(LIMIT).unwrap();
