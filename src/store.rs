@@ -9,8 +9,8 @@ pub use scheduler_store::{
     AttemptOutcome, CommandOutcome, DEFAULT_QUEUE, DecodeError, Enqueued, Fence, JobAttempt,
     JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Model, NewJob, Next, OnConflict, OnLost,
     Origin, Overlap, Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority,
-    QueueDepth, Refusal, SessionId, SessionInfo, SessionTask, Skips, Store, StoreError, StoreTime,
-    StoredJob, StoredSchedule, Uuid, VersionDepth, When,
+    QueueDepth, Refusal, ScheduleEnd, SessionId, SessionInfo, SessionTask, Skips, Store,
+    StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, VersionDepth, When,
 };
 
 /// For the dashboard.

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{JobId, QueueDepth};
+use scheduler::store::{JobId, QueueDepth, ScheduleEnd, StoreTime};
 use scheduler::{TaskControl, TaskSnapshot, Tasks};
 
 use crate::access::{Auth, Authenticator, Hosts, Role, Visitor};
 use crate::live::Hub;
 use crate::log::Recorder;
 use crate::problem::Problem;
-use crate::store::{SeenProcesses, Store};
+use crate::store::{KnownSchedule, SeenProcesses, Store};
 use crate::times::now;
 
 /// The end of a run is in the store by then, as a rule.
@@ -69,25 +69,44 @@ impl App {
     pub(crate) fn list(&self) -> Vec<TaskSnapshot> {
         let mut tasks = self.tasks.list();
         self.recorder.forget_others(&tasks);
-        let failing = tasks.iter_mut().filter(|task| task.streak > 0);
-        failing.for_each(|task| self.end_mended_streak(task));
+        tasks.iter_mut().for_each(|task| self.add_cluster(task));
         tasks
     }
 
     /// A task.
     pub(crate) fn snapshot(&self, control: &TaskControl) -> TaskSnapshot {
         let mut task = control.snapshot();
-        self.end_mended_streak(&mut task);
+        self.add_cluster(&mut task);
         task
     }
 
-    /// A durable task fails no more once the store has no job of it that has failed: another process ran it again, or a person has
-    /// deleted it. This process only knows its own runs.
-    fn end_mended_streak(&self, task: &mut TaskSnapshot) {
-        let is_durable = || self.tasks.get(task.name()).is_ok_and(|control| control.is_durable());
-        let Some(store) = self.store.as_ref().filter(|_| task.streak > 0 && is_durable()) else {
-            return;
+    /// The end of a durable task's last run, if another process ran it: this one only knows its own runs.
+    pub(crate) fn end_elsewhere(&self, task: &TaskSnapshot) -> Option<ScheduleEnd> {
+        let KnownSchedule::Stored(schedule) = self.store.as_ref()?.known(task.name()) else {
+            return None;
         };
+        let own = task.last_runs.first().map(|run| run.started_at + run.took);
+        schedule.last_end.clone().filter(|end| own.is_none_or(|own| own < end.at.utc()))
+    }
+
+    /// Adds to a durable task what the store knows of its runs in other processes.
+    fn add_cluster(&self, task: &mut TaskSnapshot) {
+        let is_durable = self.tasks.get(task.name()).is_ok_and(|control| control.is_durable());
+        let Some(store) = self.store.as_ref().filter(|_| is_durable) else { return };
+        if let KnownSchedule::Stored(schedule) = store.known(task.name()) {
+            task.last_success = task.last_success.max(schedule.last_success.map(StoreTime::utc));
+            if let Some(end) = self.end_elsewhere(task) {
+                task.streak = schedule.failures;
+                task.failing_since = task.failing_since.or(Some(end.at.utc()));
+                end_streak_if(task, schedule.failures == 0);
+            }
+        }
+        self.end_mended_streak(task, store);
+    }
+
+    /// A durable task fails no more once the store has no job of it that has failed: another process ran it again, or a person has
+    /// deleted it.
+    fn end_mended_streak(&self, task: &mut TaskSnapshot, store: &Store) {
         let Some((depths, asked_at)) = store.known_depths().answer else { return };
         let last = task.last_runs.first().map(|run| run.started_at + run.took);
         let ended_at = last.unwrap_or(self.started_at);
@@ -98,9 +117,7 @@ impl App {
         let is_stored =
             counts(|depth| depth.running) == 0 || asked_at > ended_at + END_STORED_WITHIN;
         let has_failed = counts(|depth| depth.parked + depth.retrying) > 0;
-        if asked_at > ended_at && is_stored && !has_failed {
-            (task.streak, task.failing_since, task.first_failure) = (0, None, None);
-        }
+        end_streak_if(task, asked_at > ended_at && is_stored && !has_failed);
     }
 
     /// The store.
@@ -137,6 +154,12 @@ impl App {
             on_action(&action);
         }
         self.audit.add(action);
+    }
+}
+
+fn end_streak_if(task: &mut TaskSnapshot, is_over: bool) {
+    if is_over {
+        (task.streak, task.failing_since, task.first_failure) = (0, None, None);
     }
 }
 

@@ -167,12 +167,13 @@ enum Change {
     },
 }
 
-/// The durable tasks that have failed here and fail no more, because of what happened elsewhere.
+/// The durable tasks that have failed, and whose rows have to be sent again, because of what happened elsewhere.
 fn mended(app: &App) -> BTreeSet<String> {
     let Ok(store) = app.store() else { return BTreeSet::new() };
-    let failing = app.tasks.list().into_iter().filter(|task| task.streak > 0);
-    let failing: BTreeMap<String, bool> = failing
-        .filter_map(|task| app.tasks.get(task.name()).ok().filter(TaskControl::is_durable))
+    let here = app.tasks.list().into_iter().filter(|task| task.streak > 0);
+    let names = here.map(|task| task.name().to_owned()).chain(store.failing_schedules());
+    let failing: BTreeMap<String, bool> = names
+        .filter_map(|name| app.tasks.get(&name).ok().filter(TaskControl::is_durable))
         .map(|control| (control.name().to_owned(), app.snapshot(&control).streak == 0))
         .collect();
     store.take_mended(failing)

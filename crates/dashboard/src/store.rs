@@ -63,7 +63,7 @@ struct Answered {
     pauses: Vec<JobPause>,
     /// The schedules that were paused: a pause ends without a change in the store.
     paused: BTreeSet<String>,
-    /// The tasks that have failed here, and whether they are mended.
+    /// The tasks that have failed, and whether they are mended.
     failing: BTreeMap<String, bool>,
     /// The schedules whose rows have to be sent again.
     changed: BTreeSet<String>,
@@ -285,7 +285,14 @@ impl Store {
         }
     }
 
-    /// Takes note which of the tasks that have failed here are mended; returns those that were in the other state.
+    /// The schedules whose last jobs have failed, as of the last answer.
+    pub(crate) fn failing_schedules(&self) -> Vec<String> {
+        let known = self.lock();
+        let failing = known.get().by_name.iter().filter(|(_, schedule)| schedule.failures > 0);
+        failing.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Takes note which of the tasks that have failed are mended; returns those that were in the other state.
     pub(crate) fn take_mended(&self, failing: BTreeMap<String, bool>) -> BTreeSet<String> {
         let mut known = self.lock();
         let former = std::mem::replace(&mut known.get_mut().failing, failing);

@@ -1,11 +1,12 @@
 //! Questions to the store, however many pages and programs look; and answers that do not come.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use scheduler::Schedule;
 use scheduler::chrono::{DateTime, Utc};
+use scheduler::{NodeOptions, Schedule};
 use scheduler_dashboard::Dashboard;
 use serde_json::{Value, json};
 
@@ -252,4 +253,44 @@ fn a_durable_task_fails_no_more_once_no_job_of_it_has_failed_whoever_mended_that
     crate::jobs::parked(&served);
     eventually(|| (streaks().0 == 2).then_some(()));
     served.stop();
+}
+
+/// Two processes with the same durable task, which runs in the first one only.
+fn two_processes(store: &Moody) -> [Served; 2] {
+    ["here", "elsewhere"].map(|queue| {
+        let body = |_: &scheduler::Run| match FAILS.load(Ordering::SeqCst) {
+            true => Err("no such account"),
+            false => Ok(()),
+        };
+        let rate = Schedule::fixed_rate("50ms").durable().queue("here");
+        let node = NodeOptions::default().queues([queue]).poll_every(Duration::from_millis(20));
+        let builder = builder().task("bill", rate, body).store(store.clone()).node(node);
+        serve(&dashboard(), builder)
+    })
+}
+
+static FAILS: AtomicBool = AtomicBool::new(false);
+
+#[test]
+fn a_process_that_never_ran_a_durable_task_tells_its_last_run_all_the_same() {
+    let store = Moody::new();
+    let [here, elsewhere] = two_processes(&store);
+    let row = || elsewhere.get("/api/v1/tasks/bill").json();
+    let succeeded = eventually(|| row()["last"]["outcome"].as_str().map(|_| row()));
+    assert_eq!(
+        (&succeeded["last"]["outcome"], &succeeded["streak"]),
+        (&json!("success"), &json!(0))
+    );
+    assert!(succeeded["lastSuccess"].is_string(), "{succeeded}");
+    FAILS.store(true, Ordering::SeqCst);
+    let failing = eventually(|| Some(row()).filter(|row| row["streak"].as_u64() >= Some(3)));
+    let last = &failing["last"];
+    assert_eq!((&last["outcome"], &last["message"]), (&json!("error"), &json!("no such account")));
+    let streak = || value(&metrics(&elsewhere), "scheduler_task_streak{task=\"bill\"}");
+    assert!(streak() >= Some(3.0));
+    assert_eq!(failing["counters"]["runs"], 0, "of this process");
+    FAILS.store(false, Ordering::SeqCst);
+    eventually(|| (row()["streak"] == 0 && streak() == Some(0.0)).then_some(()));
+    here.stop();
+    elsewhere.stop();
 }
