@@ -12,13 +12,13 @@ const BUDGETS: [(&str, usize, usize); 12] = [
     ("scheduler-macros/src", 2_575, 24),
     ("crates/api/src", 625, 65),
     ("crates/cli/src", 4_495, 65),
-    ("crates/dashboard/src", 5_715, 95),
+    ("crates/dashboard/src", 5_760, 95),
     ("crates/expr/src", 4_040, 48),
     ("crates/monitors/src", 1_025, 22),
     ("crates/node/src", 2_410, 30),
     ("crates/postgres/src", 3_190, 37),
-    ("crates/sqlite/src", 3_090, 23),
-    ("crates/store/src", 3_445, 84),
+    ("crates/sqlite/src", 3_100, 23),
+    ("crates/store/src", 3_495, 85),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

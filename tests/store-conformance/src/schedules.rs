@@ -141,7 +141,7 @@ pub fn r12_a_tick_that_waits_becomes_a_job_when_the_other_ends<T: TestStore>() {
     assert_eq!(given.claim(id, "tick").id, job(4));
 }
 
-/// The last end of a run is that of the cluster, whichever process ran it. An attempt after which another one follows is none.
+/// The store keeps the last end of the runs of all processes. An attempt that another one follows does not count.
 pub fn a_schedule_keeps_the_last_end_of_its_jobs<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     given.register(id, &ScheduleSpec { max_attempts: 2, ..cron("s", Overlap::Skip) });
