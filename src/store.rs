@@ -9,8 +9,8 @@ pub use scheduler_store::{
     Action, ActionFilter, ActionId, AttemptOutcome, CLOCK_OFF, CommandOutcome, DEFAULT_QUEUE,
     DecodeError, Enqueued, Fence, JobAttempt, JobFilter, JobId, JobPause, JobState, Key, KeyUntil,
     Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap, Override, Pause as StoredPause,
-    PauseScope, Payload as StoredPayload, Priority, QueueDepth, Refusal, SessionEnd, SessionId,
-    SessionInfo, SessionTask, Signature, Skips, Store, StoreError, StoreTime, StoredJob,
+    PauseScope, Payload as StoredPayload, Priority, QueueDepth, Refusal, ScheduleEnd, SessionEnd,
+    SessionId, SessionInfo, SessionTask, Signature, Skips, Store, StoreError, StoreTime, StoredJob,
     StoredSchedule, TargetKind, Uuid, VersionDepth, When,
 };
 

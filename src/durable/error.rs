@@ -199,52 +199,47 @@ pub struct UnknownTask {
 impl Jobs {
     /// The tasks that no living process has, though jobs of them have been due for a minute, or schedules of them fire; and those with
     /// such jobs whose [payloads](crate::job#payloads) are newer than all living processes know, or wait in a queue that no process
-    /// with the task serves; by name. The numbers of jobs are those
-    /// that [`depths`](Self::depths) has returned.
+    /// with the task serves; by name. It asks nothing: it compares what [`depths`](Self::depths), [`sessions`](Self::sessions) and
+    /// [`Schedules::list`](crate::Schedules::list) have returned.
     ///
     /// One of the processes warns of them once a minute: [`StoreEvent::TaskUnknown`](crate::StoreEvent::TaskUnknown). A task is
     /// not among them any more as soon as a process can run it, or its jobs and schedules are gone.
     ///
     /// ```
-    /// use scheduler::{Jobs, JobsError};
+    /// use scheduler::{Jobs, JobsError, Schedules};
     ///
-    /// fn is_anything_lost(jobs: &Jobs) -> Result<bool, JobsError> {
-    ///     let unknown = jobs.unknown_tasks(&jobs.depths()?)?;
+    /// fn is_anything_lost(jobs: &Jobs, schedules: &Schedules) -> Result<bool, JobsError> {
+    ///     let (sessions, schedules) = (jobs.sessions()?, schedules.list()?);
+    ///     let unknown = jobs.unknown_tasks(&jobs.depths()?, &sessions, &schedules);
     ///     for it in &unknown {
     ///         println!("{}: {} jobs are due; nearest name: {:?}", it.task, it.due, it.nearest);
     ///     }
     ///     Ok(!unknown.is_empty())
     /// }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// The store did not answer.
-    pub fn unknown_tasks(&self, depths: &[QueueDepth]) -> Result<Vec<UnknownTask>, JobsError> {
-        let sessions = self.sessions()?;
-        self.unknown_beside(&KnownTasks::of(&sessions), depths)
-    }
-
-    /// The tasks that wait, and are not among the known ones, or not with payloads of their version.
-    pub(super) fn unknown_beside(
+    #[must_use]
+    pub fn unknown_tasks<'a>(
         &self,
-        known: &KnownTasks<'_>,
         depths: &[QueueDepth],
-    ) -> Result<Vec<UnknownTask>, JobsError> {
+        sessions: &[SessionInfo],
+        stored: impl IntoIterator<Item = &'a StoredSchedule>,
+    ) -> Vec<UnknownTask> {
+        let known = &KnownTasks::of(sessions);
         let mut waiting = Waiting { known, found: BTreeMap::new() };
         for depth in depths {
             waiting.add_due(depth);
         }
         let (schedules, has_processes) = (Schedules::of(self), !known.0.is_empty());
         let fires = |schedule: &StoredSchedule| self.fires(&schedules, schedule, has_processes);
-        for schedule in schedules.list()?.into_iter().filter(fires) {
-            let StoredSchedule { definition, .. } = schedule;
+        for StoredSchedule { definition, .. } in
+            stored.into_iter().filter(|schedule| fires(schedule))
+        {
             // A process fires ticks whatever queues it serves.
             if !known.0.contains_key(&*definition.task) {
-                waiting.of(&definition.task, None).schedules.push(definition.name);
+                waiting.of(&definition.task, None).schedules.push(definition.name.clone());
             }
         }
-        Ok(waiting.found.into_values().collect())
+        waiting.found.into_values().collect()
     }
 
     /// True if a schedule should fire. Without any process, such as in the middle of a deploy, only one whose tick is late.

@@ -1,6 +1,6 @@
 //! The handle of durable jobs: enqueue, ask, control.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -121,24 +121,33 @@ impl Jobs {
         }
     }
 
-    /// Asks the store for its clock. Returns true if it answers.
+    /// Returns true while this process holds a lease that the store has renewed when that was last due, a third of the
+    /// [lease](crate::NodeOptions::lease) ago at most; [`outage`](Self::outage) says why not.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.outage().is_none()
+    }
+
+    /// Why this process has no lease that was renewed when that was last due; none while it has one. A renewal is a write, so
+    /// that a store with a full disk is not up. The dashboard's `/readyz` says it, too.
     ///
-    /// It blocks for as long as the store takes. The dashboard's `/readyz` says it, too.
+    /// It asks nothing, but in a process that [only enqueues](crate::Builder::enqueue_only): that asks the store for its clock, and
+    /// blocks for as long as it takes.
     ///
     /// ```rust
     /// use scheduler::Scheduler;
     /// use scheduler::store::Model;
     ///
     /// let store = Model::new();
-    /// let scheduler = Scheduler::builder().store(store.clone()).spawn()?;
-    /// assert!(scheduler.jobs()?.is_up());
     /// store.set_cut(true);
-    /// assert!(!scheduler.jobs()?.is_up());
+    /// let scheduler = Scheduler::builder().enqueue_only().store(store).spawn()?;
+    /// let outage = scheduler.jobs()?.outage().expect("the store is cut off");
+    /// assert!(outage.starts_with("the store is unavailable"), "{outage}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn is_up(&self) -> bool {
-        self.inner.client.answers()
+    pub fn outage(&self) -> Option<String> {
+        self.inner.client.outage()
     }
 
     /// Enqueues a job. It runs once the store has accepted it, in any process that knows its task.
@@ -366,6 +375,13 @@ impl Jobs {
     /// The store did not answer.
     pub fn depths(&self) -> Result<Vec<QueueDepth>, JobsError> {
         Ok(self.inner.client.call(|store| store.depths())?)
+    }
+
+    /// The queues that tasks of this process name, by name.
+    #[must_use]
+    pub fn queues(&self) -> BTreeSet<String> {
+        let tasks = self.inner.tasks.get().into_iter().flat_map(BTreeMap::values);
+        tasks.map(|task| task.options.queue.clone()).collect()
     }
 
     /// The processes that use the store; then those whose sessions ended within the last hour, the latest first. The

@@ -14,7 +14,6 @@ use scheduler_store::{
 
 use crate::base::sync::Mutex;
 use crate::define::schedule::Schedule;
-use crate::durable::UnknownTask;
 use crate::durable::error::{EnqueueError, JobsError};
 use crate::durable::job::Job;
 use crate::durable::jobs::{Asking, Jobs, sole};
@@ -115,7 +114,6 @@ impl Jobs {
         resume_node_async = resume_node(session: SessionId) -> ();
         pauses_async = pauses() -> Vec<JobPause>;
         actions_async = actions(filter: &ActionFilter, limit: u32) -> Vec<Action>;
-        unknown_tasks_async = unknown_tasks(depths: &[QueueDepth]) -> Vec<UnknownTask>;
     }
 
     /// Asks the store on the thread for async code.

@@ -105,12 +105,7 @@ impl Node {
             let resting = Arc::<NodeDriver>::downgrade(&driver);
             simulated.nodes.add(simulated.life, resting);
         }
-        let weak = Arc::downgrade(&driver);
-        client.on_wake(Arc::new(move || {
-            if let Some(driver) = weak.upgrade() {
-                driver.nudge();
-            }
-        }));
+        client.know_node(Arc::downgrade(&driver));
         Ok(Self { driver, simulated: simulated.map(|simulated| simulated.workers) })
     }
 

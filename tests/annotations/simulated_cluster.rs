@@ -418,7 +418,9 @@ fn a_task_is_unknown_until_a_process_has_it_or_what_waits_for_it_is_gone() {
     let unknown = |cluster: &Cluster| {
         let jobs = cluster.jobs();
         let depths = jobs.depths().expect("it answers");
-        let found = jobs.unknown_tasks(&depths).expect("it answers");
+        let sessions = jobs.sessions().expect("it answers");
+        let stored = cluster.schedules().list().expect("it answers");
+        let found = jobs.unknown_tasks(&depths, &sessions, &stored);
         let row = |it: scheduler::store::UnknownTask| (it.task, it.due, it.schedules, it.nearest);
         found.into_iter().map(row).collect::<Vec<_>>()
     };

@@ -179,8 +179,9 @@ fn a_task_whose_queue_no_process_with_it_serves_is_unknown_there() {
     cluster.jobs().enqueue(watch::job().queue("slow")).expect("it is stored");
     cluster.jobs().enqueue(watch::job()).expect("it is stored");
     cluster.advance(minutes(3));
-    let unknown = |jobs: &Jobs| jobs.unknown_tasks(&jobs.depths().expect("it answers"));
-    let found = unknown(&cluster.jobs()).expect("it answers");
+    let jobs = cluster.jobs();
+    let (depths, sessions) = (jobs.depths().expect("numbers"), jobs.sessions().expect("sessions"));
+    let found = jobs.unknown_tasks(&depths, &sessions, &[]);
     let found: Vec<_> = found.iter().map(|it| (&*it.task, it.due, it.elsewhere.clone())).collect();
     let first = living(&cluster.jobs()).into_iter().next().map(|session| session.label);
     let elsewhere = first.map(|label| format!("{label} has it, but serves only mail, default"));

@@ -11,6 +11,8 @@ json! {
     } optional {
         /// The next page has it as its `after`.
         after: String,
+        /// The number of jobs that were compared with a part of an error, which takes only so much time at once.
+        looked_through: u64,
     }
 
     /// The jobs that are meant: the query of `GET /jobs` and `GET /jobs:errors`, and a part of the body of a change.
@@ -148,9 +150,14 @@ json! {
     /// `GET /queues`.
     struct Queues {
         now: String,
+        /// When the jobs were counted.
+        as_of: String,
         queues: Vec<Queue>,
         /// The tasks that no living process can run, though their jobs are due or their schedules fire.
         unknown_tasks: Vec<UnknownTask>,
+    } optional {
+        /// Why the last attempt to count them has failed.
+        count_failure: String,
     }
 
     /// A task that no living process can run: it was renamed or removed, its name is mistyped, or no process knows its newer payloads.
@@ -210,6 +217,8 @@ json! {
     /// `GET /nodes`.
     struct Nodes {
         now: String,
+        /// When their jobs were looked at.
+        as_of: String,
         nodes: Vec<Node>,
         /// Jobs whose process is gone.
         orphans: Vec<NodeJob>,

@@ -106,6 +106,9 @@ json! {
     } optional {
         /// By how much the clock of this process is ahead of the store's, if that is more than two seconds.
         clock_offset_ms: f64,
+        /// Why the store is not up for this process: its lease was not renewed when that was last due.
+        store_failure: String,
+        store_down_since: String,
     }
 
     /// The visitor who asks.

@@ -70,6 +70,7 @@ json! {
 
     /// The last run of a task, in short.
     struct LastRun {
+        /// 0 for a run of another process, which the store knows.
         number: u64,
         started_at: String,
         ended_at: String,

@@ -134,7 +134,7 @@
       after && button("First page", () => move({ after: "" }), { id: "jobs-first" }), " ",
       page.hasMore && button("Next page", () => { move({ state: jobsState, after: page.after }); scrollTo(0, 0); }, { id: "jobs-next" }));
     const heads = [pickAll("Select all on this page", "pick-all", pickShown), "Task", "Job", "Queue", "When", "Attempts", "Error", actsHead()];
-    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the newest first`, heads, rows) : note("", `No job is ${jobsState}${isNarrow ? " that matches" : ""}.`);
+    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the newest first`, heads, rows) : note("", page.hasMore ? `None of the first ${page.lookedThrough} jobs that are ${jobsState} matches; the next page goes on.` : `No job is ${jobsState}${isNarrow ? " that matches" : ""}.`);
     put("", headOf("Jobs"), tabs, groups, many, table, pages);
     pickedBar();
   };
@@ -206,7 +206,7 @@
         cell("Longest run", runsLong(it, task) ? "number is-bad" : "number", it.oldestRunningMs === undefined ? "–" : span(it.oldestRunningMs)), cell(null, "act acts", !task && queueButton(it)));
     };
     const rows = queues.map((it) => [row(it, it.queue), it.tasks.map((part) => row(part, it.queue, part.task))]);
-    put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No job waits, runs or is parked."));
+    put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No queue is known."), el("p.dim", "as of " + ago(facts.asOf)));
   };
 
   const nodeAct = async (node, action, body) => { try { await ask(`nodes/${node.session}/${action}`, body || {}); toast(`node ${node.label}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };

@@ -41,7 +41,7 @@
   };
   // The tasks that hold the threads for which a task waits, the longest first.
   const holders = (row) => {
-    const pool = info?.pools.find((it) => it.name === row.pool), held = [...tasks.values()].filter((it) => it.running && it.pool === row.pool && it.name !== row.name);
+    const pool = info?.pools.find((it) => it.name === row.pool), held = [...tasks.values()].filter((it) => it.running && !it.isAsync && it.pool === row.pool && it.name !== row.name);
     const runs = held.reduce((sum, it) => sum + it.running, 0);
     return pool && runs >= pool.coreSize ? held.sort((a, b) => Date.parse(a.runningSince) - Date.parse(b.runningSince)) : [];
   };
@@ -75,7 +75,8 @@
     faulty("late", (age, row) => { const [by] = holders(row); return "by " + age + (by ? `, pool ${row.pool} held by ${by.name}` : ""); });
     faulty("failing", (age) => age && "for " + age);
     const parked = parkedIn(queues);
-    bad(storeFailure, "#/queues", "store away", storeFailure.slice(0, 120));
+    bad(storeFailure, "#/queues", "store away" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
+    wait(facts.countFailure, "#/queues", "jobs counted " + ago(facts.asOf), facts.countFailure);
     bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "");
     for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error);
     const retrying = retryingIn(queues), isOutage = retries.some((it) => it.count >= OUTAGE);
@@ -158,8 +159,8 @@
 
   // Asks for what the stream does not have.
   const askQueues = async () => {
-    const { queues, unknownTasks: unknown } = await ask("queues");
-    Object.assign(facts, { queues, unknown });
+    const { queues, unknownTasks: unknown, asOf, countFailure } = await ask("queues");
+    Object.assign(facts, { queues, unknown, asOf, countFailure });
     return queues;
   };
   let watching = 0, asked = 0;
@@ -174,7 +175,7 @@
           const counts = () => [parkedIn(facts.queues), retryingIn(facts.queues)], before = counts();
           await askQueues();
           const [parked, retrying] = counts(), isDue = (asked += 1) % 6 === 0;
-          facts.storeFailure = "";
+          facts.storeFailure = info.storeFailure || "";
           Object.assign(facts, await ask("nodes"));
           if (!parked) facts.errors = [];
           else if (parked !== before[0] || isDue) Object.assign(facts, await ask("jobs:errors?state=parked"));

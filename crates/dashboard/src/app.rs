@@ -9,16 +9,20 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::store::{
-    Action, ActionFilter, ActionId, CLOCK_OFF, Signature, StoreTime, new_action,
+    Action, ActionFilter, ActionId, CLOCK_OFF, QueueDepth, ScheduleEnd, Signature, StoreTime,
+    new_action,
 };
-use scheduler::{TaskSnapshot, Tasks};
+use scheduler::{TaskControl, TaskSnapshot, Tasks};
 
 use crate::access::{Auth, Authenticator, Hosts, Role, Visitor};
 use crate::live::Hub;
 use crate::log::Recorder;
 use crate::problem::Problem;
-use crate::store::{LostNodes, Store};
+use crate::store::{KnownSchedule, LostNodes, Store};
 use crate::times::now;
+
+/// The end of a run is in the store by then, as a rule.
+const END_STORED_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) struct App {
     pub(crate) tasks: Tasks,
@@ -47,7 +51,8 @@ impl App {
     ) -> Arc<Self> {
         let authenticator = Authenticator::new(options.auth.clone());
         let store = tasks.jobs().ok().zip(tasks.schedules().ok());
-        let store = store.map(|(jobs, schedules)| Arc::new(Store::new(jobs, schedules)));
+        let store =
+            store.map(|(jobs, schedules)| Arc::new(Store::new(jobs, schedules, options.kept_for)));
         let (audit, started_at) = (Audit::default(), now());
         let hub = Hub::new(started_at.timestamp_micros());
         Arc::new(Self {
@@ -68,9 +73,57 @@ impl App {
 
     /// All tasks.
     pub(crate) fn list(&self) -> Vec<TaskSnapshot> {
-        let tasks = self.tasks.list();
+        let mut tasks = self.tasks.list();
         self.recorder.forget_others(&tasks);
+        tasks.iter_mut().for_each(|task| self.add_cluster(task));
         tasks
+    }
+
+    /// A task.
+    pub(crate) fn snapshot(&self, control: &TaskControl) -> TaskSnapshot {
+        let mut task = control.snapshot();
+        self.add_cluster(&mut task);
+        task
+    }
+
+    /// The end of a durable task's last run, if another process ran it: this one only knows its own runs.
+    pub(crate) fn end_elsewhere(&self, task: &TaskSnapshot) -> Option<ScheduleEnd> {
+        let KnownSchedule::Stored(schedule) = self.store.as_ref()?.known(task.name()) else {
+            return None;
+        };
+        let own = task.last_runs.first().map(|run| run.started_at + run.took);
+        schedule.last_end.clone().filter(|end| own.is_none_or(|own| own < end.at.utc()))
+    }
+
+    /// Adds to a durable task what the store knows of its runs in other processes.
+    fn add_cluster(&self, task: &mut TaskSnapshot) {
+        let is_durable = self.tasks.get(task.name()).is_ok_and(|control| control.is_durable());
+        let Some(store) = self.store.as_ref().filter(|_| is_durable) else { return };
+        if let KnownSchedule::Stored(schedule) = store.known(task.name()) {
+            task.last_success = task.last_success.max(schedule.last_success.map(StoreTime::utc));
+            if let Some(end) = self.end_elsewhere(task) {
+                task.streak = schedule.failures;
+                task.failing_since = task.failing_since.or(Some(end.at.utc()));
+                end_streak_if(task, schedule.failures == 0);
+            }
+        }
+        self.end_mended_streak(task, store);
+    }
+
+    /// A durable task fails no more once the store has no job of it that has failed: another process ran it again, or a person has
+    /// deleted it.
+    fn end_mended_streak(&self, task: &mut TaskSnapshot, store: &Store) {
+        let Some((depths, asked_at)) = store.known_depths().answer else { return };
+        let last = task.last_runs.first().map(|run| run.started_at + run.took);
+        let ended_at = last.unwrap_or(self.started_at);
+        let counts = |count: fn(&QueueDepth) -> u64| -> u64 {
+            depths.iter().filter(|depth| depth.task == task.name()).map(count).sum()
+        };
+        // The end of the last run is stored a moment after it: until then its job is among the running ones.
+        let is_stored =
+            counts(|depth| depth.running) == 0 || asked_at > ended_at + END_STORED_WITHIN;
+        let has_failed = counts(|depth| depth.parked + depth.retrying) > 0;
+        end_streak_if(task, asked_at > ended_at && is_stored && !has_failed);
     }
 
     /// The store.
@@ -140,6 +193,12 @@ impl App {
     }
 }
 
+fn end_streak_if(task: &mut TaskSnapshot, is_over: bool) {
+    if is_over {
+        (task.streak, task.failing_since, task.first_failure) = (0, None, None);
+    }
+}
+
 /// The number of actions of this process that are kept.
 const ACTIONS_MAX: usize = 200;
 
@@ -188,6 +247,8 @@ pub(crate) struct Options {
     pub(crate) is_proxy: Option<Arc<IsProxy>>,
     pub(crate) has_public_metrics: bool,
     pub(crate) grace: Option<Duration>,
+    /// The time for which answers of the store are kept.
+    pub(crate) kept_for: Duration,
     pub(crate) redact: Option<Arc<Redact>>,
     pub(crate) on_action: Option<Arc<OnAction>>,
     /// Decides who sees the payloads of a task's jobs.
@@ -207,6 +268,7 @@ impl Options {
             is_proxy: None,
             has_public_metrics: false,
             grace: None,
+            kept_for: Duration::from_secs(5),
             redact: None,
             on_action: None,
             shows_payload: Arc::new(|visitor, _| visitor.role() >= Role::Operator),

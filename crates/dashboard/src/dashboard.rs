@@ -158,6 +158,14 @@ impl Dashboard {
         self
     }
 
+    /// The time for which answers of the store are kept, 5 seconds by default: for so long all pages, scrapes and programs get the same
+    /// numbers of jobs, schedules and processes, whatever their number. A change by a visitor is seen at once. The numbers of jobs are
+    /// kept for ten times as long as the store took to count them, if that is longer.
+    pub fn cache_ttl(mut self, ttl: Duration) -> Self {
+        self.options.kept_for = ttl;
+        self
+    }
+
     /// Changes the texts of errors, notes, pauses and payloads before they are shown.
     ///
     /// ```

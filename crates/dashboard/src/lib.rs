@@ -110,7 +110,7 @@
 //! | `GET /actuator`, `/actuator/scheduledtasks`, `/actuator/health` | as Spring Boot 4 |
 //! | `GET /metrics`, `/actuator/prometheus` | Prometheus: `scheduler_…`, and Spring's `tasks_scheduled_execution_…` and `executor_…` |
 //! | `GET /healthz` | `UP` while the server answers |
-//! | `GET /readyz` | 503 and `DOWN` while a task with the tag `critical` has not succeeded within its [grace](Dashboard::critical_grace), or the store does not answer; 503 and `OUT_OF_SERVICE` while the scheduler stops. With a token also the tasks, and the `unknownTasks`, `pausedTasks` and `pausedQueues` of the store |
+//! | `GET /readyz` | 503 and `DOWN` while a task with the tag `critical` has not succeeded within its [grace](Dashboard::critical_grace), or the store has not renewed the lease of the process when that was last due; 503 and `OUT_OF_SERVICE` while the scheduler stops. With a token also the tasks, and the `reason`, `unknownTasks`, `pausedTasks` and `pausedQueues` of the store |
 //!
 //! In `scheduledtasks` the type of an exception is `error`, `panic`, `timeout` or `cancelled`; `target` has `.` in place of
 //! `::`; one-time tasks are `custom`; and the next time of a cron task is there also while it runs.
@@ -136,6 +136,7 @@ mod dashboard;
 mod health;
 mod live;
 mod log;
+mod looks;
 mod problem;
 mod prometheus;
 mod server;

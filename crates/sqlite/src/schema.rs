@@ -131,6 +131,12 @@ CREATE TABLE scheduler_schedule (
   waiting_missed INTEGER,
   waiting_run_at INTEGER,
   registrant_opened INTEGER NOT NULL,
+  end_at INTEGER,
+  end_state TEXT,
+  end_started INTEGER,
+  end_error TEXT,
+  last_success INTEGER,
+  failures INTEGER NOT NULL,
   decide_at INTEGER
 ) STRICT;
 

@@ -245,8 +245,8 @@ impl Tx<'_> {
             row.job.lose(request, node, || self.next_fence(), self.now);
             let job = row.job.clone();
             self.store(row)?;
-            if let Some(origin) = job.origin.as_ref().filter(|_| job.state != JobState::Ready) {
-                self.after_job(&origin.schedule)?;
+            if job.state != JobState::Ready {
+                self.run_ended(&job)?;
             }
             reaped.jobs.push(job);
         }

@@ -71,8 +71,8 @@ pub use request::{
     UnreadableRow, VersionDepth, reap_count, reap_wait,
 };
 pub use schedule::{
-    FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Override, Rule, ScheduleSpec, Skips,
-    StoredSchedule, TickJob, Timing,
+    FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Override, Rule, ScheduleEnd,
+    ScheduleSpec, Skips, StoredSchedule, TickJob, Timing,
 };
 pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
 pub use session::{CLOCK_OFF, ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};

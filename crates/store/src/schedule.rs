@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::check::storable;
 use crate::command::{Command, CommandOutcome, Pause};
 use crate::id::{JobId, StoreTime, micros};
-use crate::job::{NewJob, OnLost, Payload, Priority};
+use crate::job::{JobState, NewJob, OnLost, Payload, Priority, StoredJob};
 use crate::request::{Fire, Fired, OnBusy, RegisteredSchedule, Registration};
 
 pub use scheduler_expr::Overlap;
@@ -229,6 +229,35 @@ pub struct StoredSchedule {
     pub waiting: Option<TickJob>,
     /// When the process that registered it first opened a session, by the store's clock (R15).
     pub registrant_opened: StoreTime,
+    /// The end of the last run of a job of it, in any process.
+    pub last_end: Option<ScheduleEnd>,
+    /// When a run of a job of it succeeded last.
+    pub last_success: Option<StoreTime>,
+    /// The number of its jobs that were parked since then.
+    pub failures: u64,
+}
+
+/// The end of a run of a job of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScheduleEnd {
+    /// When the store learned it.
+    pub at: StoreTime,
+    /// The state in which the run has left the job.
+    pub state: JobState,
+    /// When the run began.
+    pub started_at: Option<StoreTime>,
+    /// The first 500 characters of the error of the job.
+    pub error: Option<String>,
+}
+
+/// The number of characters of an error that a schedule keeps.
+const ERROR_CHARS_MAX: usize = 500;
+
+impl ScheduleEnd {
+    pub(crate) fn new(at: StoreTime) -> Self {
+        Self { at, state: JobState::Done, started_at: None, error: None }
+    }
 }
 
 impl StoredSchedule {
@@ -249,6 +278,9 @@ impl StoredSchedule {
             pause: None,
             waiting: None,
             registrant_opened,
+            last_end: None,
+            last_success: None,
+            failures: 0,
         };
         schedule.restart(now, false);
         schedule
@@ -332,6 +364,18 @@ impl StoredSchedule {
     #[must_use]
     pub fn is_exclusive(&self) -> bool {
         self.definition.overlap != Overlap::Allow || self.rule().is_delay()
+    }
+
+    /// A run has ended a job of it.
+    pub fn note_end(&mut self, job: &StoredJob, now: StoreTime) {
+        let error = job.error.as_ref().map(|error| error.chars().take(ERROR_CHARS_MAX).collect());
+        let end = ScheduleEnd { state: job.state, started_at: job.started_at, error, at: now };
+        self.last_end = Some(end);
+        match job.state {
+            JobState::Done => (self.last_success, self.failures) = (Some(now), 0),
+            JobState::Parked => self.failures += 1,
+            _ => {}
+        }
     }
 
     /// A job of it has ended, and none is unfinished: the next tick of a delay counts from now.

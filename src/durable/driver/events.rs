@@ -238,7 +238,7 @@ fn unknown_tasks(jobs: &Jobs, own: SessionId) -> Result<Vec<StoreEvent>, JobsErr
         return Ok(Vec::new());
     }
     let known = KnownTasks::of(&sessions);
-    let unknown = jobs.unknown_beside(&known, &jobs.depths()?)?;
+    let unknown = jobs.unknown_tasks(&jobs.depths()?, &sessions, &Schedules::of(jobs).list()?);
     let event = |unknown: UnknownTask| StoreEvent::TaskUnknown {
         task: unknown.task.into(),
         due: unknown.due,

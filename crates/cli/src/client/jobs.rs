@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
+use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use scheduler_api::{
     Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, Node, NodeJob, Nodes, Pause, Queues,
@@ -18,7 +19,7 @@ use crate::client::api::{
 use crate::client::job_changes::{ChangeArgs, JobChange, act};
 use crate::client::status;
 use crate::client::table::{self, Cell, Tone};
-use crate::client::tasks::{text, took};
+use crate::client::tasks::{age, text, took};
 use crate::context::{Context, Look};
 use crate::error::CliError;
 
@@ -294,8 +295,21 @@ fn queues(answer: &Queues, look: Look, api: &Api) -> Result<String, CliError> {
         false => table::of(&heads, &rows, look),
     };
     let unknown = answer.unknown_tasks.iter().map(unknown);
-    let lines = pauses(answer, api)?.into_iter().chain(unknown).map(|line| line + "\n");
+    let lines = pauses(answer, api)?.into_iter().chain(unknown).chain(as_of(answer));
+    let lines = lines.map(|line| line + "\n");
     Ok(table + &lines.collect::<String>())
+}
+
+/// A count of so many milliseconds is old.
+const COUNT_AGE_MAX_MS: i64 = 10_000;
+
+/// The age of the counts if they are old or could not be renewed, and why.
+pub(super) fn as_of(answer: &Queues) -> Option<String> {
+    let [now, then] = [&answer.now, &answer.as_of].map(|at| at.parse::<DateTime<Utc>>().ok());
+    let counted = now? - then?;
+    let why = answer.count_failure.as_deref().map(|why| format!(": {}", plain(why)));
+    (why.is_some() || counted.num_milliseconds() > COUNT_AGE_MAX_MS)
+        .then(|| format!("counted {} ago{}", age(counted), why.unwrap_or_default()))
 }
 
 /// A line for a task that no living process can run.

@@ -8,6 +8,7 @@ use scheduler_api::{
 use serde::Serialize;
 
 use crate::client::api::{Api, ClientArgs, plain};
+use crate::client::jobs::as_of;
 use crate::client::table::{Cell, Tone};
 use crate::client::tasks::{TaskProblem, age, took};
 use crate::context::{Context, Look};
@@ -95,10 +96,16 @@ impl StatusItems {
             self.problem("DOWN", format!("critical: {}", plain(name)));
         }
         self.of_tasks(&tasks);
+        if let Some(why) = &info.store_failure {
+            self.problem("store away", plain(why));
+        }
         if info.sections.iter().any(|section| section == "jobs") {
             match api.get::<Queues>("/queues") {
                 Ok(answer) => self.of_jobs(&answer, &tasks.tasks, api)?,
-                Err(error) => self.problem("store away", error.what()),
+                Err(error) if info.store_failure.is_none() => {
+                    self.problem("store away", error.what());
+                }
+                Err(_) => {}
             }
         }
         Ok(())
@@ -129,6 +136,9 @@ impl StatusItems {
 
     fn of_jobs(&mut self, answer: &Queues, tasks: &[Task], api: &Api) -> Result<(), CliError> {
         let queues = &answer.queues;
+        if let Some(counted) = as_of(answer) {
+            self.add(false, "jobs", counted);
+        }
         let sum = |count: fn(&Queue) -> u64| queues.iter().map(count).sum::<u64>();
         let parked = sum(|queue| queue.depth.parked);
         if parked > 0 {

@@ -105,7 +105,9 @@ fn counts(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
 
 /// A line for each of the first late tasks: the run that has held a thread of their pool for longest.
 fn waits(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
-    let held = |task: &Task| instant(&task.running_since).filter(|_| task.running > 0);
+    // A run of an async function that waits holds no thread.
+    let holds = |task: &Task| task.running > 0 && !task.is_async;
+    let held = |task: &Task| instant(&task.running_since).filter(|_| holds(task));
     let line = |task: &Task| {
         let Some(TaskProblem::Late(waited)) = TaskProblem::of(task, now) else { return None };
         let others = tasks.iter().filter(|other| other.pool == task.pool);
@@ -162,7 +164,9 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
         row("skipped", skipped(&durable.skipped));
     }
     let counters = &task.counters;
-    row("runs", format!("{}, {} failed", counters.runs, counters.failures));
+    let is_durable = task.is_durable == Some(true);
+    let here = if is_durable { " in this process" } else { "" };
+    row("runs", format!("{}, {} failed{here}", counters.runs, counters.failures));
     let durations = task.durations.clone().unwrap_or_default();
     if let (Some(median), Some(most), Some(longest)) =
         (durations.p50_ms, durations.p95_ms, durations.max_ms)
@@ -181,7 +185,7 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     };
     section("next", task.upcoming.iter().flatten().map(|time| upcoming(time, zone)).collect());
     let times = TimeFormat::of(zone, runs.iter().map(|past| &*past.started_at));
-    section("last runs", runs.iter().map(|past| run(past, times)).collect());
+    section(&format!("last runs{here}"), runs.iter().map(|past| run(past, times)).collect());
     lines.join("\n") + "\n"
 }
 
@@ -318,9 +322,19 @@ fn next(task: &Task, now: Option<DateTime<Utc>>) -> String {
     }
 }
 
+/// The process that answers has run none; of a durable task others may have.
+fn not_here(task: &Task, now: Option<DateTime<Utc>>) -> String {
+    let tick = task.schedule.as_ref().and_then(|schedule| instant(&schedule.last_tick));
+    match (task.is_durable, now.zip(tick)) {
+        (Some(true), Some((now, tick))) => format!("ticked {} ago", age(now - tick)),
+        (Some(true), None) => "none in this process".to_owned(),
+        _ => "never ran".to_owned(),
+    }
+}
+
 /// The age of the last run, and its outcome.
 fn last(task: &Task, now: Option<DateTime<Utc>>) -> Cell {
-    let Some(last) = &task.last else { return Cell::new("never ran", Tone::Faint) };
+    let Some(last) = &task.last else { return Cell::new(not_here(task, now), Tone::Faint) };
     let at = now.zip(last.ended_at.parse::<DateTime<Utc>>().ok());
     let ago = at.map(|(now, at)| format!(" {} ago", age(now - at))).unwrap_or_default();
     let message = last.message.as_deref().map(|message| format!(": {}", plain(message)));

@@ -561,3 +561,64 @@ fn the_status_of_a_program_without_problems_is_a_success_and_a_store_that_is_awa
     assert!(answer.output.contains("✖ store away: "), "{}", answer.output);
     assert_eq!(ask(&Stub::of(vec![]), &["status"]).code, 1);
 }
+
+#[test]
+fn a_lease_that_is_not_renewed_and_a_count_that_is_old_are_told_with_their_reasons() {
+    let (at, as_of) = ("2026-03-30T09:01:00Z", "2026-03-30T09:00:00Z");
+    let queues =
+        json!({ "now": at, "asOf": as_of, "countFailure": "canceling statement", "queues": [] });
+    let info =
+        json!({ "sections": ["tasks", "jobs"], "storeFailure": "disk is full", "zone": "UTC" });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/info", 200, info.to_string()),
+        ("GET /api/v1/tasks", 200, json!({ "tasks": [] }).to_string()),
+        ("GET /api/v1/queues", 200, queues.to_string()),
+        ("GET /api/v1/nodes", 200, json!({ "nodes": [] }).to_string()),
+    ]);
+    let counted = "counted 1m ago: canceling statement";
+    let answer = ask(&stub, &["status"]);
+    let expected = format!("✖ store away: disk is full\n‖ jobs: {counted}\n");
+    assert_eq!((answer.output, answer.code), (expected, 1));
+    let answer = ask(&stub, &["jobs", "queues"]);
+    assert!(answer.output.ends_with(&format!("{counted}\n")), "{}", answer.output);
+}
+
+#[test]
+fn names_that_look_alike_differ_and_columns_stay_below_each_other() {
+    let long = "cannot reach the mail server of the second data centre by any of its addresses";
+    let error = |task: &str, text: &str| {
+        let at = "2026-03-30T09:00:00Z";
+        json!({ "task": task, "error": text, "count": 2, "firstAt": at, "lastAt": at })
+    };
+    let odd = "ma\u{200b}i\u{61c}l";
+    let errors = json!({ "errors": [error(odd, long), error("mail", "no such card")] });
+    let stub = Stub::in_berlin(vec![("GET /api/v1/jobs:errors?", 200, errors.to_string())]);
+    let answer = ask(&stub, &["jobs", "errors"]);
+    let lines: Vec<&str> = answer.output.lines().collect();
+    assert!(lines[1].contains("ma\u{fffd}i\u{fffd}l"), "{}", answer.output);
+    let column = |line: &str, text: &str| line.find(text).map(|at| line[..at].chars().count());
+    let first = column(lines[0], "FIRST");
+    assert_eq!(
+        [column(lines[1], "Mon 2026"), column(lines[2], "Mon 2026")],
+        [first; 2],
+        "{}",
+        answer.output
+    );
+}
+
+#[test]
+fn an_async_run_holds_no_thread_for_which_a_task_waits() {
+    let at = |second| format!("2026-03-30T09:00:0{second}Z");
+    let mut late = tick();
+    (late["lateSince"], late["running"]) = (at(1).into(), 0.into());
+    let mut held = tick();
+    held["name"] = "held".into();
+    (held["running"], held["runningSince"]) = (1.into(), at(2).into());
+    let mut waits = held.clone();
+    waits["name"] = "awaits".into();
+    (waits["isAsync"], waits["runningSince"]) = (true.into(), at(0).into());
+    let tasks = json!({ "now": "2026-03-30T09:01:00Z", "tasks": [late, held, waits] });
+    let stub = Stub::of(vec![("GET /api/v1/tasks", 200, tasks.to_string())]);
+    let answer = ask(&stub, &["list"]);
+    assert!(answer.output.contains("held by held for"), "{}", answer.output);
+}

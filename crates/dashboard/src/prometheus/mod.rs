@@ -6,6 +6,7 @@
 //! they are missing. The text of an error is never a label.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
@@ -21,16 +22,17 @@ mod spring;
 
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The answer of the store about all processes.
-#[derive(Default)]
+/// The last answers of the store about all processes.
 pub(crate) struct StoreAnswer {
-    pub(crate) depths: Vec<QueueDepth>,
-    pub(crate) pauses: Vec<JobPause>,
+    pub(crate) is_up: bool,
+    /// And when they were asked for.
+    pub(crate) depths: Option<(Arc<Vec<QueueDepth>>, DateTime<Utc>)>,
+    pub(crate) pauses: Option<Vec<JobPause>>,
     pub(crate) unknown: Vec<UnknownTask>,
-    pub(crate) sessions: Vec<SessionInfo>,
+    pub(crate) sessions: Arc<[SessionInfo]>,
 }
 
-/// All metrics, with the answer of the store, if there is one and it has answered.
+/// All metrics, with the answers of the store, if there is one.
 pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
     let mut page = Exposition::default();
     let tasks = app.list();
@@ -44,7 +46,7 @@ pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
     states_of_tasks(&mut page, app, &tasks);
     lengths_of_runs(&mut page, app, &tasks);
     let snapshots = app.tasks.pools();
-    pools(&mut page, &snapshots);
+    pools(&mut page, &snapshots, &tasks);
     spring::add(&mut page, app, &tasks, &snapshots);
     let critical = crate::health::critical(app);
     page.gauge(
@@ -52,8 +54,8 @@ pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
         "0 if a critical task has not succeeded within its grace.",
         critical.iter().map(|task| sample([("task", &*task.name)], f64::from(task.is_up))),
     );
-    if app.store().is_ok() {
-        jobs(&mut page, app, found);
+    if let Some(found) = found {
+        jobs(&mut page, app, &found);
     }
     page.counter(
         "scheduler_dashboard_lost_events_total",
@@ -208,14 +210,19 @@ fn labels_of(depth: &QueueDepth) -> [(&'static str, &str); 2] {
 }
 
 /// The jobs of the whole cluster.
-fn jobs(page: &mut Exposition, app: &App, found: Option<StoreAnswer>) {
+fn jobs(page: &mut Exposition, app: &App, found: &StoreAnswer) {
     page.gauge(
         "scheduler_store_up",
-        "1 if the store of durable jobs has answered, otherwise 0.",
-        [sample([], f64::from(found.is_some()))],
+        "1 if the store has renewed the lease of this process when that was last due, otherwise 0.",
+        [sample([], f64::from(found.is_up))],
     );
-    let StoreAnswer { depths, pauses, unknown, sessions } = found.unwrap_or_default();
-    nodes(page, app, &sessions);
+    nodes(page, app, &found.sessions);
+    page.gauge(
+        "scheduler_store_look_age_seconds",
+        "The age of the numbers of jobs; missing while nothing is known.",
+        found.depths.iter().map(|(_, at)| sample([], age(Some(*at)))),
+    );
+    let depths = found.depths.as_ref().map_or(&[][..], |(depths, _)| depths);
     let counts = depths.iter().flat_map(|depth| {
         let counts = [
             ("due", depth.due),
@@ -249,11 +256,14 @@ fn jobs(page: &mut Exposition, app: &App, found: Option<StoreAnswer>) {
         ages(|depth| depth.oldest_running),
     );
     let queues = depths.iter().map(|depth| (&*depth.queue, false));
-    let paused = pauses.iter().filter_map(|paused| match &paused.scope {
+    let paused = found.pauses.iter().flatten().filter_map(|paused| match &paused.scope {
         PauseScope::Queue(queue) => Some((&**queue, true)),
         PauseScope::Task(_) => None,
     });
-    let queues: BTreeMap<&str, bool> = queues.chain(paused).collect();
+    let queues: BTreeMap<&str, bool> = match &found.pauses {
+        Some(_) => queues.chain(paused).collect(),
+        None => BTreeMap::new(),
+    };
     page.gauge(
         "scheduler_queue_paused",
         "1 while the jobs of the queue are paused, otherwise 0.",
@@ -262,7 +272,7 @@ fn jobs(page: &mut Exposition, app: &App, found: Option<StoreAnswer>) {
     page.gauge(
         "scheduler_task_unknown",
         "1 for a task that no living process has, or with newer payloads than all know, though its jobs are due or its schedule fires.",
-        unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
+        found.unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
     );
 }
 
@@ -299,7 +309,16 @@ fn nodes(page: &mut Exposition, app: &App, sessions: &[SessionInfo]) {
 /// A figure of a pool.
 type OfPool = fn(&PoolSnapshot) -> f64;
 
-fn pools(page: &mut Exposition, pools: &[PoolSnapshot]) {
+fn pools(page: &mut Exposition, pools: &[PoolSnapshot], tasks: &[TaskSnapshot]) {
+    let longest = |pool: &PoolSnapshot| {
+        let own = tasks.iter().filter(|task| *task.facts.pool == *pool.name);
+        own.map(|task| age(task.late_since)).fold(0.0, f64::max)
+    };
+    page.gauge(
+        "scheduler_pool_longest_wait_seconds",
+        "Time for which a task of the pool has waited for a thread, of all the longest, otherwise 0.",
+        pools.iter().map(|pool| sample([("pool", &*pool.name)], longest(pool))),
+    );
     let (size, threads): (OfPool, OfPool) =
         (|pool| pool.core_size as f64, |pool| pool.threads as f64);
     let (active, queued): (OfPool, OfPool) = (|pool| pool.active as f64, |pool| pool.queued as f64);

@@ -1,6 +1,6 @@
 //! Jobs and queues.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::store::{
     JobAttempt as StoredAttempt, JobPause, JobState, PauseScope, QueueDepth, StoredJob,
@@ -113,28 +113,28 @@ fn hide(value: &mut Value, names: &[String]) {
     }
 }
 
-/// The queues, each with its tasks.
+/// The queues, each with its tasks; those with these names also if they are empty.
 pub(crate) fn queues(
     app: &App,
+    names: &BTreeSet<String>,
     depths: &[QueueDepth],
     pauses: &[JobPause],
 ) -> Result<Vec<Queue>, Problem> {
-    let mut queues = BTreeMap::<&str, Queue>::new();
+    let empty = |queue: &String| Queue { queue: queue.clone(), ..Queue::default() };
+    let mut queues: BTreeMap<&str, Queue> =
+        names.iter().map(|queue| (&**queue, empty(queue))).collect();
     let mut tasks = BTreeMap::new();
     for paused in pauses {
         let pause = Some(pause_in(app, &paused.pause));
         match &paused.scope {
             PauseScope::Task(task) => drop(tasks.insert(&**task, pause)),
             PauseScope::Queue(queue) => {
-                let row = Queue { queue: queue.clone(), pause, ..Queue::default() };
-                queues.insert(queue, row);
+                queues.insert(queue, Queue { pause, ..empty(queue) });
             }
         }
     }
     for depth in depths {
-        let queue = queues
-            .entry(&depth.queue)
-            .or_insert_with(|| Queue { queue: depth.queue.to_string(), ..Queue::default() });
+        let queue = queues.entry(&depth.queue).or_insert_with(|| empty(&depth.queue));
         let [oldest_ms, oldest_running_ms] =
             [depth.oldest, depth.oldest_running].map(|age| age.map(millis));
         let of_task = Depth { oldest_ms, oldest_running_ms, ..by_name(depth)? };

@@ -2,35 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::store::{JobState, SessionId, SessionInfo, StoredJob};
-use scheduler::{Jobs, JobsError};
+use scheduler::chrono::{DateTime, Utc};
+use scheduler::store::{SessionId, SessionInfo, StoredJob};
 use scheduler_api::{EndedNode, Node, NodeJob, Nodes};
 
 use super::stored_state::pause_in;
 use crate::app::App;
 use crate::times::{instant, now};
 
-/// The number of running jobs that are looked at for the processes that have them.
-const RUNNING_MAX: u32 = 1_000;
-
-/// The sessions and the running jobs, as the store has them.
-pub(crate) struct Cluster {
-    pub(crate) sessions: Vec<SessionInfo>,
-    running: Vec<StoredJob>,
-}
-
-impl Cluster {
-    pub(crate) fn of(jobs: &Jobs) -> Result<Self, JobsError> {
-        let running =
-            scheduler::store::JobFilter { state: Some(JobState::Running), ..<_>::default() };
-        Ok(Self { sessions: jobs.sessions()?, running: jobs.list(&running, RUNNING_MAX)? })
-    }
-}
-
 /// The processes, each with the jobs that it runs; the jobs whose process is gone; and the processes that are gone.
-pub(crate) fn nodes(app: &App, cluster: &Cluster) -> Nodes {
+pub(crate) fn nodes(
+    app: &App,
+    sessions: &[SessionInfo],
+    running: &[StoredJob],
+    as_of: DateTime<Utc>,
+) -> Nodes {
     let mut held = BTreeMap::<Option<SessionId>, Vec<NodeJob>>::new();
-    for job in &cluster.running {
+    for job in running {
         held.entry(job.session).or_default().push(NodeJob {
             id: job.id.to_string(),
             task: job.task.clone(),
@@ -40,8 +28,8 @@ pub(crate) fn nodes(app: &App, cluster: &Cluster) -> Nodes {
     }
     let mut nodes = Vec::new();
     let mut ended = Vec::new();
-    for session in &cluster.sessions {
-        if let Some(gone) = ended_node(session, &cluster.sessions) {
+    for session in sessions {
+        if let Some(gone) = ended_node(session, sessions) {
             ended.push(gone);
         } else {
             let jobs = held.remove(&Some(session.id)).unwrap_or_default();
@@ -49,7 +37,7 @@ pub(crate) fn nodes(app: &App, cluster: &Cluster) -> Nodes {
         }
     }
     let orphans = held.into_values().flatten().collect();
-    Nodes { now: instant(now()), nodes, orphans, ended }
+    Nodes { now: instant(now()), as_of: instant(as_of), nodes, orphans, ended }
 }
 
 fn node(app: &App, session: &SessionInfo) -> Node {

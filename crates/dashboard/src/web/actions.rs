@@ -1,5 +1,6 @@
 //! Actions of visitors on tasks and queues, and rules they write.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
+use crate::looks::PATIENCE;
 use crate::problem::Problem;
 use crate::store::may_have_effect;
 use crate::times::now;
@@ -273,7 +275,7 @@ pub(super) async fn done(
     act: Act,
 ) -> Accepted<Task> {
     let control = app.tasks.get(&name)?;
-    let before = view::row(&app, &control.snapshot());
+    let before = view::row(&app, &app.snapshot(&control));
     let signature = signature(&app, &by, &act);
     let entry = act.entry(&signature, &control, Some(&before));
     if control.is_durable() && act.is_for_store() {
@@ -283,7 +285,7 @@ pub(super) async fn done(
         act.on_task(&control)?;
         app.note(entry, 0);
     }
-    Ok((StatusCode::ACCEPTED, Json(view::row(&app, &control.snapshot()))))
+    Ok((StatusCode::ACCEPTED, Json(view::row(&app, &app.snapshot(&control)))))
 }
 
 /// The signature of a visitor, with the reason that he gives.
@@ -404,7 +406,7 @@ impl Written {
                 ));
             }
         }
-        let present = view::row(app, &task.snapshot()).zone;
+        let present = view::row(app, &app.snapshot(task)).zone;
         let zone = present.parse().unwrap_or(Zone::UTC);
         let mut schedule = match (rule.cron, rule.fixed_rate, rule.fixed_delay, rule.at) {
             (Some(cron), None, None, None) => {
@@ -453,6 +455,13 @@ async fn change_queue(
     by: Caller,
     pause: Option<Pause>,
 ) -> Accepted<Queue> {
+    let store = app.store()?;
+    store.look_if_old().await;
+    let known = store.depths(PATIENCE).await.answer;
+    let known = store.queues(known.as_ref().map_or(&[][..], |(depths, _)| depths));
+    if let Some(misspelt) = Problem::misspelt("queue", &queue, known.iter().map(String::as_str)) {
+        return Err(misspelt);
+    }
     let (told, name) = (Arc::clone(app), queue.clone());
     let reason = pause.as_ref().and_then(|pause| pause.reason.as_deref()).unwrap_or_default();
     let signature = app.signature((&by.who(), by.from)).reason(reason);
@@ -472,14 +481,16 @@ async fn change_queue(
             told.report(&Action::new(&signature, action, TargetKind::Queue, &name));
         }
         done?;
-        Ok(Some((jobs.depths()?, jobs.pauses()?)))
+        Ok(Some(jobs.pauses()?))
     };
-    let answer = app.store()?.ask(ask).await?;
-    let Some((depths, pauses)) = answer else {
+    let Some(pauses) = store.ask(ask).await? else {
         let detail = format!("queue `{queue}` is not paused");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     };
-    let rows = view::queues(app, &depths, &pauses)?;
+    store.expire();
+    let depths = store.depths(PATIENCE).await.answer;
+    let depths = depths.as_ref().map_or(&[][..], |(depths, _)| depths);
+    let rows = view::queues(app, &BTreeSet::new(), depths, &pauses)?;
     let row = rows.into_iter().find(|row| row.queue == queue);
     let row = row.unwrap_or_else(|| Queue { queue, ..Queue::default() });
     Ok((StatusCode::ACCEPTED, Json(row)))

@@ -46,6 +46,11 @@ pub(super) async fn info(
     let role = visitor.map_or(Role::Viewer, Visitor::role);
     let (open, dropped) = app.hub.counts();
     let sections = if app.store().is_ok() { &SECTIONS[..] } else { &SECTIONS[..1] };
+    let outage = match app.store() {
+        Ok(store) => store.outage().await,
+        Err(_) => None,
+    };
+    let (store_failure, store_down_since) = outage.unzip();
     let critical = health::critical(&app);
     let runs_per_task = if app.recorder.has_heard() { app.recorder.keeps() } else { 20 };
     Ok(Json(Info {
@@ -68,6 +73,8 @@ pub(super) async fn info(
         streams: Streams { open: open as u64, dropped },
         clock_offset_ms: Some(app.clock_offset().num_milliseconds() as f64)
             .filter(|offset| *offset != 0.0),
+        store_failure,
+        store_down_since: store_down_since.map(instant),
     }))
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
-    HeaderValue, ORIGIN, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
 use axum::http::request::Parts;
@@ -31,6 +31,10 @@ const REFUSAL_BYTES_MAX: usize = 4 * 1_024;
 
 /// With these headers a client asks for another method than it says.
 const OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+
+/// Headers that two servers in a row might read in two ways.
+const ONCE: [HeaderName; 3] =
+    [AUTHORIZATION, CONTENT_TYPE, HeaderName::from_static("sec-fetch-site")];
 
 /// The visitor of a request, for handlers: `None` where none is needed.
 #[derive(Clone, Debug)]
@@ -195,6 +199,9 @@ fn reject_smuggling(head: &Parts) -> Result<(), Problem> {
     }
     if head.headers.get_all(CONTENT_LENGTH).iter().count() > 1 {
         return Err(Problem::bad_request("the request says in two ways how long it is"));
+    }
+    if let Some(name) = ONCE.iter().find(|name| head.headers.get_all(*name).iter().count() > 1) {
+        return Err(Problem::bad_request(format!("the request has the header {name} twice")));
     }
     if OVERRIDES.iter().any(|name| head.headers.contains_key(*name)) {
         return Err(Problem::bad_request("the method of a request cannot be overridden"));

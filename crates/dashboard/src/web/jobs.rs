@@ -13,6 +13,7 @@ use scheduler::{Jobs, JobsError};
 use scheduler_api::{ChangedJobs, EditRequest, Job, JobsRequest, Queues};
 
 use crate::app::App;
+use crate::looks::{LIMIT, PATIENCE};
 use crate::problem::Problem;
 use crate::store::may_have_effect;
 use crate::times::{instant, now};
@@ -21,7 +22,7 @@ use crate::view::by_name;
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
 use crate::web::parse;
-use crate::web::search::{Search, id};
+use crate::web::search::{FoundJobs, Search, id};
 
 const JOBS_MAX: usize = 500;
 /// The number of identities that a request may have.
@@ -58,16 +59,18 @@ pub(super) const DELETE: JobOperation = JobOperation {
 /// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…`
 pub(super) async fn jobs(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
     Query(filter): Query<scheduler_api::JobFilter>,
 ) -> Answer<scheduler_api::Jobs> {
     let limit = filter.limit.map_or(50, |limit| usize::try_from(limit).unwrap_or(JOBS_MAX));
     let limit = limit.clamp(1, JOBS_MAX);
     let (search, asking) = (Search::of(filter)?, Arc::clone(&app));
     let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
-    let (jobs, after) = app.store()?.ask(ask).await?;
+    let found = app.store()?.search(caller.who().name(), ask).await?;
+    let FoundJobs { jobs, after, looked_through } = found;
     let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect::<Result<_, _>>()?;
     let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
-    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after }))
+    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after, looked_through }))
 }
 
 /// `GET /jobs/{id}`
@@ -91,16 +94,20 @@ fn none(id: JobId) -> Problem {
 
 /// `GET /queues`
 pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
-    let ask = |jobs: &Jobs| {
-        let depths = jobs.depths()?;
-        let unknown = jobs.unknown_tasks(&depths)?;
-        Ok((depths, jobs.pauses()?, unknown))
-    };
-    let (depths, pauses, unknown) = app.store()?.ask(ask).await?;
+    let store = app.store()?;
+    store.look_if_old().await;
+    let known = store.known_depths();
+    // The first one has nothing to show meanwhile.
+    let seen = store.depths(if known.answer.is_some() { PATIENCE } else { LIMIT }).await;
+    let count_failure = seen.failure.as_ref().map(|problem| problem.detail().to_owned());
+    let (depths, as_of) = seen.or_unanswered()?;
+    let unknown = store.unknown_tasks(&depths);
     Ok(Json(Queues {
         now: instant(now()),
-        queues: view::queues(&app, &depths, &pauses)?,
+        as_of: instant(as_of),
+        queues: view::queues(&app, &store.queues(&depths), &depths, &store.pauses())?,
         unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
+        count_failure,
     }))
 }
 
@@ -121,7 +128,9 @@ pub(super) async fn act(
         let now = jobs.get(id)?;
         Ok(Some(now.map_or((job, true), |now| (now, false))))
     };
-    let (job, is_deleted) = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
+    let store = app.store()?;
+    let (job, is_deleted) = store.ask(ask).await?.ok_or_else(|| none(id))?;
+    store.expire();
     let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, job)? };
     Ok((StatusCode::ACCEPTED, Json(row)))
 }
@@ -196,8 +205,9 @@ pub(super) async fn many(
         (Some(ids), None) if ids.len() <= IDS_MAX => {
             let ids = ids.iter().map(|text| id(text)).collect::<Result<Vec<JobId>, Problem>>()?;
             let (is_dry, by) = (request.dry_run, by("chosen one by one", None));
-            let count = app.store()?.ask(move |jobs| by.chosen(jobs, &ids, is_dry)).await?;
-            done(count, None)
+            let count = app.store()?.ask(move |jobs| by.chosen(jobs, &ids, is_dry)).await;
+            app.store()?.expire();
+            done(count?, None)
         }
         (Some(_), None) => {
             Err(Problem::bad_request(format!("`ids` are more than {IDS_MAX}; say what `matching`")))
@@ -214,11 +224,39 @@ pub(super) async fn many(
             }
             let (is_dry, by) =
                 (request.dry_run, by(&search.in_words(), search.filter.task.as_deref()));
-            let found = app.store()?.ask(move |jobs| by.matching(jobs, &search, is_dry)).await?;
+            let (task, queue) = (search.filter.task.clone(), search.filter.queue.clone());
+            let found = app.store()?.ask(move |jobs| by.matching(jobs, &search, is_dry)).await;
+            app.store()?.expire();
+            let found = found?;
+            if found.count == 0 {
+                check_names(&app, task, queue).await?;
+            }
             done(found.count, found.after)
         }
         _ => Err(Problem::bad_request("say which jobs: `ids` or `matching`")),
     }
+}
+
+/// Refuses a mistyped name of a task or a queue: no job matched.
+async fn check_names(
+    app: &App,
+    task: Option<String>,
+    queue: Option<String>,
+) -> Result<(), Problem> {
+    let store = app.store()?;
+    store.look_if_old().await;
+    let depths = store.depths(PATIENCE).await.answer;
+    let depths = depths.as_ref().map_or(&[][..], |(depths, _)| depths);
+    let mut tasks = store.tasks(depths);
+    tasks.extend(app.tasks.list().iter().map(|task| task.name().to_owned()));
+    let queues = store.queues(depths);
+    for (kind, name, known) in [("task", task, tasks), ("queue", queue, queues)] {
+        let known = known.iter().map(String::as_str);
+        if let Some(misspelt) = name.and_then(|name| Problem::misspelt(kind, &name, known)) {
+            return Err(misspelt);
+        }
+    }
+    Ok(())
 }
 
 /// The number of jobs that were changed, and the one after which to go on if there may be more.

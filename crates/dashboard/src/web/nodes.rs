@@ -12,16 +12,19 @@ use scheduler_api::{Node, Nodes};
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::store::may_have_effect;
-use crate::view::{self, Cluster};
+use crate::store::{may_have_effect, running_jobs};
+use crate::times::now;
+use crate::view;
 use crate::web::actions::{pause_of, read};
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
 
 /// `GET /nodes`
 pub(super) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
-    let cluster = app.store()?.ask(Cluster::of).await?;
-    Ok(Json(view::nodes(&app, &cluster)))
+    let store = app.store()?;
+    store.look_if_old().await;
+    let (running, as_of) = store.running().await.or_unanswered()?;
+    Ok(Json(view::nodes(&app, &store.sessions(), &running, as_of)))
 }
 
 /// `POST /nodes/{name}/pause`
@@ -70,10 +73,12 @@ async fn change(app: &Arc<App>, name: String, by: Caller, pause: Option<Pause>) 
             told.report(&Action::new(&signature, action, TargetKind::Node, &node.label));
         }
         done?;
-        Ok(Ok((node.id.to_string(), Cluster::of(jobs)?)))
+        Ok(Ok((node.id.to_string(), jobs.sessions()?, running_jobs(jobs)?)))
     };
-    let (id, cluster) = app.store()?.ask(ask).await??;
-    let rows = view::nodes(app, &cluster).nodes.into_iter();
+    let answer = app.store()?.ask(ask).await;
+    app.store()?.expire();
+    let (id, sessions, running) = answer??;
+    let rows = view::nodes(app, &sessions, &running, now()).nodes.into_iter();
     let row = rows.into_iter().find(|row| row.session == id);
     let ended = || Problem::new(StatusCode::CONFLICT, "the process has ended meanwhile");
     Ok((StatusCode::ACCEPTED, Json(row.ok_or_else(ended)?)))

@@ -35,6 +35,7 @@ pub(crate) fn with_store(
     tasks: impl FnOnce(Builder) -> Builder,
 ) -> Served {
     let node = NodeOptions::default().label("web-1").build("1.2.3");
+    let node = node.renew_every(Duration::from_millis(50));
     let builder = tasks(builder().tasks(tasks![mail]).task("report", durable(), |_| {}));
     serve(dashboard, builder.store(store.clone()).node(node))
 }

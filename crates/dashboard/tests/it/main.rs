@@ -10,6 +10,7 @@ mod compressed;
 mod health;
 mod jobs;
 mod live;
+mod looks;
 mod memory;
 mod metrics;
 mod mounted;

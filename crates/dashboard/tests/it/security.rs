@@ -444,3 +444,22 @@ fn every_answer_has_the_headers_that_browsers_obey() {
     assert!(one.body.contains(&format!("<script nonce=\"{}\">", nonce(&one))));
     served.stop();
 }
+
+#[test]
+fn a_header_that_decides_may_stand_once() {
+    let served = serve(&dashboard(), builder());
+    let token = format!("Bearer {OPERATOR}");
+    for (name, values) in [
+        ("Authorization", [&*token, "Bearer x"]),
+        ("Content-Type", ["application/json", "text/plain"]),
+        ("Sec-Fetch-Site", ["same-origin", "cross-site"]),
+    ] {
+        let twice = values.map(|value| (name, value));
+        let headers =
+            [&[("Authorization", &*token)][usize::from(name == "Authorization")..], &twice];
+        let answer = served.send("GET", "/api/v1/info", &headers.concat(), "");
+        let why = format!("the request has the header {} twice", name.to_lowercase());
+        assert_eq!((answer.status, &answer.json()["detail"]), (400, &why.into()));
+    }
+    served.stop();
+}

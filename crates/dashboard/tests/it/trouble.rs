@@ -31,6 +31,10 @@ fn a_run_that_hangs_and_the_one_it_starves_say_since_when() {
     let served = serve(&dashboard(), builder.task("starved", delayed, |_| {}));
     let row = |name: &str| served.get(&format!("/api/v1/tasks/{name}")).json();
     eventually(|| row("starved").get("lateSince").map(drop));
+    let metrics = served.get("/metrics").body;
+    let waits = metrics.lines().filter(|line| line.starts_with("scheduler_pool_longest_wait_s"));
+    let waits: Vec<bool> = waits.map(|line| !line.ends_with(" 0")).collect();
+    assert_eq!(waits, [true], "of a pool, and not of each of its tasks");
     let hung = eventually(|| {
         let hung = row("hung");
         hung.get("stuckSince").is_some().then_some(hung)
@@ -187,6 +191,8 @@ fn parked_jobs_are_grouped_by_their_error_and_found_by_a_part_of_it() {
 
     let page = served.get("/api/v1/jobs?state=parked&error=decode&limit=20").json();
     assert_eq!((page["jobs"].as_array().unwrap().len(), &page["hasMore"]), (20, &true.into()));
+    let none = served.get("/api/v1/jobs?state=parked&error=zzz").json();
+    assert_eq!((&none["jobs"], &none["lookedThrough"]), (&json!([]), &json!(33)));
     let after = page["after"].as_str().unwrap();
     assert_eq!(parked(&served, &format!("&error=decode&after={after}")).len(), 10);
     served.stop();

@@ -237,6 +237,12 @@ impl Node {
         self.session.map(|session| session.id)
     }
 
+    /// The instant until which the lease of the session counts, unless it is renewed; none without a session.
+    #[must_use]
+    pub fn lease_until(&self) -> Option<Tick> {
+        self.session.map(|session| session.valid_until)
+    }
+
     /// The store's clock now, as far as it is known: not later than it really is.
     #[must_use]
     pub fn store_time(&self, now: Tick) -> Option<StoreTime> {

@@ -134,11 +134,11 @@ impl ModelState {
             };
             let node = ended_nodes.of(job).to_owned();
             job.lose(request, &node, next_fence, now);
-            let ended = (job.state != JobState::Ready).then(|| job.origin.clone()).flatten();
-            reaped.jobs.push(job.clone());
-            if let Some(origin) = ended {
-                self.after_job(&origin.schedule, now);
+            let job = job.clone();
+            if job.state != JobState::Ready {
+                self.run_ended(&job, now);
             }
+            reaped.jobs.push(job);
         }
         reaped
     }
@@ -338,13 +338,20 @@ impl ModelState {
         }
         job.end(end, &node, now);
         row.is_gone = *end == End::Gone;
-        let state = job.state;
-        if !state.is_unfinished()
-            && let Some(origin) = job.origin.clone()
-        {
-            self.after_job(&origin.schedule, now);
+        let job = job.clone();
+        if !job.state.is_unfinished() {
+            self.run_ended(&job, now);
         }
-        Finished::Stored(state)
+        Finished::Stored(job.state)
+    }
+
+    /// A run has ended a job.
+    fn run_ended(&mut self, job: &StoredJob, now: StoreTime) {
+        let Some(origin) = &job.origin else { return };
+        if let Some(row) = self.schedules.get_mut(&origin.schedule) {
+            row.note_end(job, now);
+        }
+        self.after_job(&origin.schedule, now);
     }
 
     pub(super) fn prune(&mut self, request: &Prune, now: StoreTime) -> u64 {

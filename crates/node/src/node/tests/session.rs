@@ -309,7 +309,7 @@ fn a_lost_process_is_known_with_who_found_it_and_what_it_held() {
 #[test]
 fn a_clock_that_is_off_is_told_once_and_kept_with_the_session() {
     let mut driver = Driver::new(config(), Policy::default());
-    let mut look = |driver: &mut Driver, seconds: f64, ahead: i64| {
+    let look = |driver: &mut Driver, seconds: f64, ahead: i64| {
         driver.until(after(seconds));
         let wall = StoreTime::from_micros(driver.store_now().as_micros() + ahead * 1_000_000);
         let mut effects = Vec::new();

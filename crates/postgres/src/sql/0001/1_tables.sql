@@ -90,6 +90,13 @@ create table {s}.schedule (
   waiting_missed bigint,
   waiting_run_at timestamptz,
   registrant_opened timestamptz not null,
+  -- The end of the last run of a job, in any process; and the jobs that were parked since one was done.
+  end_at timestamptz,
+  end_state text check (end_state in ('parked', 'done', 'cancelled')),
+  end_started timestamptz,
+  end_error text,
+  last_success timestamptz,
+  failures bigint not null default 0,
   -- From the end of a job to the next tick, if the rule that counts is a delay.
   delay bigint generated always as (
     case when override_rule is null then case when timing = 'delay' then timing_every end
@@ -198,7 +205,7 @@ create table {s}.action (
   address text not null,
   node text not null,
   verb text not null,
-  kind text not null check (kind in ('jobs', 'job', 'task', 'tasks', 'queue', 'queues', 'schedule')),
+  kind text not null check (kind in ('jobs', 'job', 'task', 'tasks', 'queue', 'queues', 'schedule', 'node')),
   target text not null,
   task text,
   count bigint not null,
@@ -214,6 +221,9 @@ create index action_at on {s}.action (at, id);
 -- command without an action is signed by no person.
 create type {s}.signature as (
   action uuid, done_by text, address text, node text, reason text, scope text, scope_task text);
+
+-- The end of a run of a job of a schedule; `number` says which of those of one request is the last one.
+create type {s}.schedule_end as (number bigint, schedule text, state text, started_at timestamptz, error text);
 
 -- A line has no ready job before the one that is due at `from_at` and has the identity `from_id`.
 create type {s}.line as (queue text, task text, priority smallint, kind bigint, from_at timestamptz, from_id uuid);

@@ -118,6 +118,7 @@ declare
   v_states text[];
   v_ended text[];
   v_parked text[];
+  v_ends {s}.schedule_end[];
   v_schedule text;
   v_late text;
   r record;
@@ -168,8 +169,9 @@ begin
     insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
     select v_now, j.session, p_least, p_greatest, {gone} from gone j where 'gone' = any(p_ends) and j.is_gone group by j.session)
   select array_agg(g.n), array_agg(g.state),
-    array_agg(distinct g.schedule) filter (where g.schedule is not null)
-  into v_numbers, v_states, v_ended from gone g;
+    array_agg(distinct g.schedule) filter (where g.schedule is not null),
+    array_agg((g.n, g.schedule, g.state, g.started_at, g.error)::{s}.schedule_end) filter (where g.schedule is not null)
+  into v_numbers, v_states, v_ended, v_ends from gone g;
   if cardinality(v_numbers) is distinct from cardinality(p_jobs) then
     with f as materialized (
       select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_waits, p_errors, p_limits) with ordinality
@@ -193,7 +195,7 @@ begin
         select {end_state(f.word, y.attempt, y.max_attempts, y.undecoded, y.lost, y.is_abandoned, f.max)} as state) x
       where j.id = any(array[f.job]) and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
         and (f.session = any(v_open) or j.is_abandoned)
-      returning f.n, j.id, j.state, j.task, j.key, j.schedule),
+      returning f.n, j.id, j.state, j.task, j.key, j.schedule, j.started_at, j.error),
     freed as (
       delete from {s}.key k using again a
       where a.state = 'parked' and a.key is not null and k.task = any(array[a.task]) and k.key = a.key and k.job = a.id
@@ -203,8 +205,13 @@ begin
       where a.state = 'parked' and a.key is not null and k.task = any(array[a.task]) and k.key = a.key and k.job = a.id
         and k.until is not null)
     select v_numbers || array_agg(a.n), v_states || array_agg(a.state),
-      array_agg(distinct a.schedule) filter (where a.state = 'parked' and a.schedule is not null)
-    into v_numbers, v_states, v_parked from again a;
+      array_agg(distinct a.schedule) filter (where a.state = 'parked' and a.schedule is not null),
+      v_ends || array_agg((a.n, a.schedule, a.state, a.started_at, a.error)::{s}.schedule_end)
+        filter (where a.state = 'parked' and a.schedule is not null)
+    into v_numbers, v_states, v_parked, v_ends from again a;
+  end if;
+  if v_ends is not null then
+    perform {s}.note_ends(v_ends, v_now);
   end if;
   foreach v_schedule in array coalesce(v_ended, '{}') || coalesce(v_parked, '{}') loop
     perform {s}.after_job(v_schedule, v_now);
@@ -333,6 +340,7 @@ begin
     end if;
     return next v;
     if v.state <> 'ready' and v.schedule is not null then
+      perform {s}.note_ends(array[(1, v.schedule, v.state, v.started_at, v.error)::{s}.schedule_end], v_now);
       perform {s}.after_job(v.schedule, v_now);
     end if;
   end loop;
