@@ -7,18 +7,18 @@ use crate::sources::{self, Source};
 /// The most code lines and types of a crate. They fall with the code; a commit that raises one says what it removed instead, or
 /// why nothing could go.
 const BUDGETS: [(&str, usize, usize); 12] = [
-    ("src", 23_060, 367),
-    ("scheduler-core/src", 8_580, 167),
-    ("scheduler-macros/src", 3_075, 37),
-    ("crates/api/src", 1_140, 78),
-    ("crates/cli/src", 5_090, 79),
-    ("crates/dashboard/src", 6_060, 103),
-    ("crates/expr/src", 4_540, 61),
-    ("crates/monitors/src", 1_525, 35),
-    ("crates/node/src", 3_000, 43),
-    ("crates/postgres/src", 3_810, 51),
-    ("crates/sqlite/src", 3_735, 36),
-    ("crates/store/src", 4_395, 103),
+    ("src", 22_720, 353),
+    ("scheduler-core/src", 8_080, 154),
+    ("scheduler-macros/src", 2_575, 24),
+    ("crates/api/src", 660, 63),
+    ("crates/cli/src", 4_690, 66),
+    ("crates/dashboard/src", 6_040, 94),
+    ("crates/expr/src", 4_040, 48),
+    ("crates/monitors/src", 1_025, 22),
+    ("crates/node/src", 2_510, 30),
+    ("crates/postgres/src", 3_390, 38),
+    ("crates/sqlite/src", 3_355, 23),
+    ("crates/store/src", 4_140, 91),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

@@ -189,7 +189,7 @@ json! {
         queue: String,
         schedule: String,
         job: String,
-        /// The jobs or the tasks, in words, if several were meant.
+        /// The jobs or the tasks, in words, if several were meant; or the process.
         matching: String,
         note: String,
         /// The rule before; the length of the payload before.

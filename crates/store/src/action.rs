@@ -269,7 +269,7 @@ impl ColumnField for ActionId {
 
 impl ColumnField for TargetKind {
     const KIND: ColumnKind =
-        ColumnKind::Words(&["jobs", "job", "task", "tasks", "queue", "queues", "schedule"]);
+        ColumnKind::Words(&["jobs", "job", "task", "tasks", "queue", "queues", "schedule", "node"]);
 
     fn value(&self) -> ColumnValue<'_> {
         ColumnValue::Text(Cow::Borrowed(self.word()))

@@ -22,7 +22,10 @@ pub(crate) fn action(app: &App, action: &store::Action, shows_from: bool) -> Act
         queue: named(TargetKind::Queue),
         schedule: named(TargetKind::Schedule),
         job: named(TargetKind::Job),
-        matching: (!action.kind.is_named()).then(|| action.name.clone()),
+        matching: match action.kind {
+            TargetKind::Node => Some(format!("node {}", action.name)),
+            kind => (!kind.is_named()).then(|| action.name.clone()),
+        },
         note: text(&app.options.redacted(&action.reason)),
         before: value(&action.before),
         after: value(&action.after),

@@ -111,7 +111,7 @@ mod tests {
         let attempt = JobAttempt::new(1, at, at, AttemptOutcome::GaveUp);
         has_all_but::<scheduler_api::JobAttempt>(&attempt, &["tookMs"]);
         let session = SessionInfo::new(id.parse::<SessionId>().unwrap(), at);
-        has_all_but::<Node>(&session, &["session", "jobs"]);
+        has_all_but::<Node>(&session, &["session", "jobs", "clockOffsetMs", "isClockOff"]);
         let depth = QueueDepth::empty("mail".to_owned(), "send".to_owned());
         has_all_but::<Depth>(&depth, &["oldestMs", "oldestRunningMs"]);
         let scheduler = Scheduler::builder().environment([("PATH", "")]).settings("none.toml", "");
