@@ -6,12 +6,12 @@
 
 pub use crate::durable::{EnqueueIn, EnqueueInAsync, UnknownTask, new_action};
 pub use scheduler_store::{
-    Action, ActionFilter, ActionId, AttemptOutcome, CLOCK_OFF, CommandOutcome, DEFAULT_QUEUE,
-    DecodeError, Enqueued, Fence, JobAttempt, JobFilter, JobId, JobPause, JobState, Key, KeyUntil,
-    Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap, Override, Pause as StoredPause,
-    PauseScope, Payload as StoredPayload, Priority, QueueDepth, Refusal, ScheduleEnd, SessionEnd,
-    SessionId, SessionInfo, SessionTask, Signature, Skips, Store, StoreError, StoreTime, StoredJob,
-    StoredSchedule, TargetKind, Uuid, VersionDepth, When,
+    Action, ActionFilter, ActionId, AttemptOutcome, BulkOutcome, CLOCK_OFF, CommandOutcome,
+    DEFAULT_QUEUE, DecodeError, Enqueued, Fence, JobAction, JobAttempt, JobFilter, JobId, JobPause,
+    JobState, Key, KeyUntil, Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap, Override,
+    Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority, QueueDepth, Refusal,
+    ScheduleEnd, SessionEnd, SessionId, SessionInfo, SessionTask, Signature, Skips, Store,
+    StoreError, StoreTime, StoredJob, StoredSchedule, TargetKind, Uuid, VersionDepth, When,
 };
 
 /// For the dashboard.

@@ -9,8 +9,8 @@ use chrono::TimeDelta;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
-    Command, CommandAll, CommandOutcome, Enqueued, JobAction, JobFilter, JobId, NewJob, Payload,
-    QueueDepth, SessionInfo, Signature, StoreError, StoreTime, StoredJob, Uuid,
+    BulkOutcome, Command, CommandAll, CommandOutcome, Enqueued, JobAction, JobFilter, JobId,
+    NewJob, Payload, QueueDepth, SessionInfo, Signature, StoreError, StoreTime, StoredJob, Uuid,
 };
 
 use super::actions::Actions;
@@ -314,7 +314,7 @@ impl Jobs {
     ///
     /// The store did not answer. With some of the jobs it may be done.
     pub fn cancel_all(&self, filter: &JobFilter) -> Result<u64, JobsError> {
-        self.command_all(JobAction::Cancel, filter)
+        Ok(self.change_all(JobAction::Cancel, filter, Duration::MAX)?.done)
     }
 
     /// Makes all jobs due at once that a filter selects, as [`retry`](Self::retry) does: see [`cancel_all`](Self::cancel_all).
@@ -324,9 +324,7 @@ impl Jobs {
     ///
     /// As [`cancel_all`](Self::cancel_all).
     pub fn retry_all(&self, filter: &JobFilter) -> Result<u64, JobsError> {
-        let done = self.command_all(JobAction::Retry, filter);
-        self.inner.client.wake_node();
-        done
+        Ok(self.change_all(JobAction::Retry, filter, Duration::MAX)?.done)
     }
 
     /// Deletes all jobs that a filter selects, as [`delete`](Self::delete) does: see [`cancel_all`](Self::cancel_all). Those
@@ -336,36 +334,52 @@ impl Jobs {
     ///
     /// As [`cancel_all`](Self::cancel_all).
     pub fn delete_all(&self, filter: &JobFilter) -> Result<u64, JobsError> {
-        self.command_all(JobAction::Delete, filter)
+        Ok(self.change_all(JobAction::Delete, filter, Duration::MAX)?.done)
     }
 
-    fn command_all(&self, action: JobAction, filter: &JobFilter) -> Result<u64, JobsError> {
+    /// As [`cancel_all`](Self::cancel_all) and its siblings, but begins no transaction once this time is over. The answer then has
+    /// the [last](BulkOutcome::last) job, [after](JobFilter::after) which to go on.
+    ///
+    /// # Errors
+    ///
+    /// As [`cancel_all`](Self::cancel_all).
+    pub fn change_all(
+        &self,
+        action: JobAction,
+        filter: &JobFilter,
+        within: Duration,
+    ) -> Result<BulkOutcome, JobsError> {
+        let client = &self.inner.client;
+        let until = client.clock().now() + within;
         let (filter, limit, not_after) = (filter.clone(), BATCH, StoreTime::MIN);
         let signature = self.signature();
         let mut request = CommandAll { action, filter, limit, signature, not_after };
-        let mut done = 0;
-        let answer = loop {
-            let all = self.inner.client.timed(|store, not_after| {
+        let mut all = BulkOutcome::default();
+        let mut failure = None;
+        loop {
+            let answer = client.timed(|store, not_after| {
                 request.not_after = not_after;
                 store.command_all(&request)
             });
-            let all = match all {
-                Ok(all) => all,
-                Err(error) if done == 0 => return Err(JobsError::Store(error)),
-                Err(error) => break Err(JobsError::Stopped { done, error }),
-            };
-            done += all.done;
-            match all.last {
-                Some(last) => request.filter.after = Some(last),
-                None => break Ok(done),
+            match answer {
+                Ok(page) => (all.done, all.last) = (all.done + page.done, page.last),
+                Err(error) if all.done == 0 => return Err(JobsError::Store(error)),
+                Err(error) => failure = Some(JobsError::Stopped { done: all.done, error }),
             }
-        };
+            if failure.is_some() || all.last.is_none() || client.clock().now() >= until {
+                break;
+            }
+            request.filter.after = all.last;
+        }
+        if action == JobAction::Retry {
+            client.wake_node();
+        }
         let is_whole = self.signature.as_ref().is_some_and(|by| by.scope.is_none());
-        let entry = request.entry(done, self.inner.client.store_now());
+        let entry = request.entry(all.done, client.store_now());
         if let Some(entry) = entry.filter(|_| is_whole) {
             self.tell(&entry);
         }
-        answer
+        failure.map_or(Ok(all), Err)
     }
 
     /// The numbers of jobs that wait, run and are parked, by queue and task.

@@ -7,7 +7,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::store::{
-    Action, Fence, JobFilter, JobId, JobState, Signature, StoredJob, TargetKind,
+    Action, BulkOutcome, Fence, JobAction, JobId, JobState, Signature, StoredJob, TargetKind,
 };
 use scheduler::{Jobs, JobsError};
 use scheduler_api::{ChangedJobs, EditRequest, Job, JobsRequest, Queues};
@@ -22,7 +22,7 @@ use crate::view::by_name;
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
 use crate::web::parse;
-use crate::web::search::{FoundJobs, Search, id};
+use crate::web::search::{self, FoundJobs, Search, id};
 
 const JOBS_MAX: usize = 500;
 /// The number of identities that a request may have.
@@ -31,28 +31,24 @@ const IDS_MAX: usize = 300;
 /// A change of jobs.
 #[derive(Clone, Copy)]
 pub(super) struct JobOperation {
-    name: &'static str,
+    action: JobAction,
     one: fn(&Jobs, JobId) -> Result<(), JobsError>,
-    all: fn(&Jobs, &JobFilter) -> Result<u64, JobsError>,
     is_possible: fn(JobState) -> bool,
 }
 
 pub(super) const RETRY: JobOperation = JobOperation {
-    name: "retry",
+    action: JobAction::Retry,
     one: Jobs::retry,
-    all: Jobs::retry_all,
     is_possible: |state| state != JobState::Running,
 };
 pub(super) const CANCEL: JobOperation = JobOperation {
-    name: "cancel",
+    action: JobAction::Cancel,
     one: Jobs::cancel,
-    all: Jobs::cancel_all,
     is_possible: |state| matches!(state, JobState::Ready | JobState::Running),
 };
 pub(super) const DELETE: JobOperation = JobOperation {
-    name: "delete",
+    action: JobAction::Delete,
     one: Jobs::delete,
-    all: Jobs::delete_all,
     is_possible: |state| state != JobState::Running,
 };
 
@@ -124,7 +120,7 @@ pub(super) async fn act(
         let Some(job) = jobs.get(id)? else { return Ok(None) };
         let signature = noting.signature((&caller.who(), caller.from));
         let done = (act.one)(&jobs.signed(&signature), id);
-        report(&noting, &signature, act.name, &job, done)?;
+        report(&noting, &signature, act.action.verb(), &job, done)?;
         let now = jobs.get(id)?;
         Ok(Some(now.map_or((job, true), |now| (now, false))))
     };
@@ -190,7 +186,7 @@ pub(super) async fn many(
     act: JobOperation,
 ) -> Answer<ChangedJobs> {
     let request: JobsRequest = parse(&body)?;
-    let action = app.going_on(request.action.as_deref(), caller.who().name(), act.name);
+    let action = app.going_on(request.action.as_deref(), caller.who().name(), act.action.verb());
     let signature = app.signature((&caller.who(), caller.from));
     let by = |words: &str, task: Option<&str>| ManyJobs {
         app: Arc::clone(&app),
@@ -228,10 +224,10 @@ pub(super) async fn many(
             let found = app.store()?.ask(move |jobs| by.matching(jobs, &search, is_dry)).await;
             app.store()?.expire();
             let found = found?;
-            if found.count == 0 {
+            if found.done == 0 {
                 check_names(&app, task, queue).await?;
             }
-            done(found.count, found.after)
+            done(found.done, found.last)
         }
         _ => Err(Problem::bad_request("say which jobs: `ids` or `matching`")),
     }
@@ -259,12 +255,6 @@ async fn check_names(
     Ok(())
 }
 
-/// The number of jobs that were changed, and the one after which to go on if there may be more.
-struct Done {
-    count: u64,
-    after: Option<JobId>,
-}
-
 /// An act on many jobs, which is one action of the visitor who asks for it.
 struct ManyJobs {
     app: Arc<App>,
@@ -289,12 +279,17 @@ impl ManyJobs {
         changed.map(|()| count)
     }
 
-    fn matching(&self, jobs: &Jobs, search: &Search, is_dry: bool) -> Result<Done, JobsError> {
+    fn matching(
+        &self,
+        jobs: &Jobs,
+        search: &Search,
+        is_dry: bool,
+    ) -> Result<BulkOutcome, JobsError> {
         let signed = jobs.signed(&self.signature);
         if search.error.is_none() && !is_dry {
-            let done = (self.act.all)(&signed, &search.filter);
+            let done = signed.change_all(self.act.action, &search.filter, search::LIMIT);
             self.note(done_of(&done), false);
-            return Ok(Done { count: done?, after: None });
+            return done;
         }
         let mut count = 0;
         let walked = search.each(jobs, &self.app, |job| {
@@ -304,7 +299,7 @@ impl ManyJobs {
             Ok(())
         });
         self.note(count, is_dry);
-        Ok(Done { count, after: walked? })
+        Ok(BulkOutcome { done: count, last: walked? })
     }
 
     /// Does it to one job. Returns false if the job is gone, or in another state by now.
@@ -319,7 +314,8 @@ impl ManyJobs {
     /// Reports the action. The store has it by the commands.
     fn note(&self, count: u64, is_dry: bool) {
         if count > 0 && !is_dry {
-            let mut action = Action::new(&self.signature, self.act.name, TargetKind::Jobs, "");
+            let mut action =
+                Action::new(&self.signature, self.act.action.verb(), TargetKind::Jobs, "");
             action.count = count;
             self.app.note(action, count);
         }
@@ -327,9 +323,9 @@ impl ManyJobs {
 }
 
 /// The number of jobs that were changed, also by a request that then failed.
-fn done_of(done: &Result<u64, JobsError>) -> u64 {
+fn done_of(done: &Result<BulkOutcome, JobsError>) -> u64 {
     match done {
-        Ok(done) | Err(JobsError::Stopped { done, .. }) => *done,
+        Ok(BulkOutcome { done, .. }) | Err(JobsError::Stopped { done, .. }) => *done,
         Err(_) => 0,
     }
 }

@@ -18,9 +18,10 @@ use crate::view;
 use crate::web::api::Answer;
 use crate::web::guard::Caller;
 
-/// The number of jobs that the store is asked for at once, and the time for which they are looked through.
+/// The number of jobs that the store is asked for at once.
 const BATCH: u32 = 500;
-const LIMIT: Duration = Duration::from_secs(3);
+/// The time for which jobs are looked through or changed: an answer has to come within [`looks::LIMIT`](crate::looks::LIMIT).
+pub(super) const LIMIT: Duration = Duration::from_millis(2_500);
 /// The number of errors that are shown.
 const ERRORS_MAX: usize = 50;
 

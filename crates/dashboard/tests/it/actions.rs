@@ -1,9 +1,10 @@
 //! Changes by hand in a cluster: who did what, seen from any process.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use scheduler::store::JobState;
-use scheduler::{Event, EventKind, Schedule};
+use scheduler::{Clock, Event, EventKind, ManualClock, Pause, Schedule, SystemClock};
 use serde_json::{Value, json};
 
 use crate::api::eventually;
@@ -187,6 +188,33 @@ fn a_request_goes_on_with_its_own_action_and_with_no_other() {
     let found = actions(&served, "");
     assert_eq!((found.len(), &found[2]["count"]), (3, &json!(2)), "{found:?}");
     assert!(found.iter().all(|action| action["id"] != foreign));
+    served.stop();
+}
+
+#[test]
+fn a_change_of_all_jobs_that_match_answers_in_time_and_goes_on_as_one_action() {
+    let clock = ManualClock::at(SystemClock::new().wall());
+    let store = Moody::new().stepping(&clock, Duration::from_secs(1));
+    let served = with_store(&dashboard(), &store, |builder| builder.clock(Arc::new(clock)));
+    let later = || mail::job(json!(null)).after(LIMIT * 60);
+    jobs(&served).pause_task("mail", &Pause::new()).expect("none of them runs");
+    let count = 7_500;
+    jobs(&served).enqueue_all((0..count).map(|_| later()).collect()).expect("they are accepted");
+    for (verb, state) in [("cancel", "ready"), ("retry", "cancelled"), ("delete", "ready")] {
+        let (mut sum, mut answers, mut going_on) = (0, 0, json!({}));
+        loop {
+            let matching = json!({ "state": state, "after": going_on["after"] });
+            let body = json!({ "matching": matching, "action": going_on["action"] });
+            going_on = served.post(&format!("/api/v1/jobs:{verb}"), &body.to_string()).json();
+            (sum, answers) = (sum + going_on["count"].as_u64().expect("a number"), answers + 1);
+            if going_on["after"].is_null() {
+                break;
+            }
+        }
+        assert_eq!((sum, answers), (count, 3), "{verb}: of a thousand jobs in a second");
+        assert_eq!(actions(&served, "")[0]["count"], json!(count), "{verb}");
+    }
+    assert_eq!(actions(&served, "").len(), 3, "each is one action");
     served.stop();
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use scheduler::store::{
     Enqueued, JobFilter, JobId, Model, QueueDepth, SessionId, Store, StoreError, StoreTime,
 };
-use scheduler::{Clock, SystemClock};
+use scheduler::{Clock, ManualClock, SystemClock};
 use scheduler_store::{
     Action, ActionFilter, BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome,
     Enqueue, Finish, Finished, Fire, Fired, JobPause, Open, Opened, Poll, Polled, Prune, Reap,
@@ -51,6 +52,8 @@ pub(crate) struct Moody {
     store: Model,
     mood: Arc<(Mutex<Mood>, Condvar)>,
     asked: Arc<Mutex<BTreeMap<&'static str, u32>>>,
+    /// A clock, and the time that a command takes.
+    step: Option<(ManualClock, Duration)>,
 }
 
 impl Moody {
@@ -60,7 +63,14 @@ impl Moody {
             store: Model::with_clock(now),
             mood: Arc::new((Mutex::new(Mood::Answers), Condvar::new())),
             asked: Arc::default(),
+            step: None,
         }
+    }
+
+    /// Each command takes so long by this clock.
+    pub(crate) fn stepping(mut self, clock: &ManualClock, step: Duration) -> Self {
+        self.step = Some((clock.clone(), step));
+        self
     }
 
     pub(crate) fn set(&self, mood: Mood) {
@@ -90,6 +100,9 @@ impl Moody {
     }
 
     fn check_command(&self) -> Result<(), StoreError> {
+        if let Some((clock, step)) = &self.step {
+            clock.advance(*step);
+        }
         let mut mood = self.mood.0.lock().unwrap();
         match &mut *mood {
             Mood::IsAwayAfterCommands(0) => Mood::IsAway.answer(),
