@@ -203,7 +203,7 @@ json! {
     struct Depth {
         due: u64,
         later: u64,
-        /// Jobs with an error that become due later.
+        /// Those of the due and the later ones that have an error, and are tried again.
         retrying: u64,
         running: u64,
         parked: u64,

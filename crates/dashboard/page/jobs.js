@@ -96,11 +96,11 @@
   const showJobs = async () => {
     const sums = { ready: 0, running: 0, parked: 0 }, asking = location.hash;
     const queues = await askQueues();
-    for (const queue of queues) { sums.ready += queue.due + queue.later + queue.retrying; sums.running += queue.running; sums.parked += queue.parked; }
+    for (const queue of queues) { sums.ready += queue.due + queue.later; sums.running += queue.running; sums.parked += queue.parked; }
     jobsState = states.includes(route.params.get("state")) ? route.params.get("state") : jobsState || (sums.parked ? "parked" : sums.running ? "running" : sums.ready ? "ready" : "done");
     const query = matching(), after = route.params.get("after");
     const page = await ask("jobs?" + new URLSearchParams({ ...query, limit: 50, ...(after ? { after } : {}) }));
-    const wantsErrors = !query.error && !after && jobsState !== "running" && page.jobs.some((job) => job.error);
+    const wantsErrors = !query.error && !after && jobsState !== "running" && (jobsState === "ready" ? retryingIn(queues) : page.jobs.some((job) => job.error));
     const { errors, isPartial } = wantsErrors ? await ask("jobs:errors?" + new URLSearchParams(query)) : { errors: [], isPartial: false };
     if (route.view !== "jobs" || asking !== location.hash) return;
     shownJobs = page.jobs;
@@ -200,7 +200,7 @@
       const link = (state, ...text) => el("a", { href: toJobs({ state, queue, ...(task && { task }) }) }, text);
       const number = (label, count, state, text = count) => cell(label, "number", count ? link(state, text) : "0");
       return el("tr", { class: task && "part" },
-        cell(null, "task", link(it.parked ? "parked" : it.running && !it.due && !it.later && !it.retrying ? "running" : "ready", task || queue), it.pause && sub("‖ " + pausedText(it) + (it.pause.until ? ", until " + brief(localOf(it.pause.until)) : ""))),
+        cell(null, "task", link(it.parked ? "parked" : it.running && !it.due && !it.later ? "running" : "ready", task || queue), it.pause && sub("‖ " + pausedText(it) + (it.pause.until ? ", until " + brief(localOf(it.pause.until)) : ""))),
         number("Due", it.due, "ready"), cell("Later", "number", String(it.later)), number("Retrying", it.retrying, "ready"), number("Running", it.running, "running"), number("Parked", it.parked, "parked", el("span.is-bad", "✖ " + it.parked)),
         cell("Longest wait", it.oldestMs > 60000 ? "number is-bad" : "number", it.oldestMs === undefined ? "–" : span(it.oldestMs)),
         cell("Longest run", runsLong(it, task) ? "number is-bad" : "number", it.oldestRunningMs === undefined ? "–" : span(it.oldestRunningMs)), cell(null, "act acts", !task && queueButton(it)));

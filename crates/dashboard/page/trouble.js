@@ -104,12 +104,13 @@
     const paused = all.filter((row) => row.isPaused && !row.isEnded), by = [...new Set(paused.map((row) => row.pause?.by).filter(Boolean))];
     wait(paused.length, "#/tasks?state=paused", paused.length + " paused", by.length ? "by " + by.slice(0, 3).join(", ") : "");
     const still = queues.filter((queue) => queue.pause);
-    wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "")).join(", "));
+    wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "") + waitText(it)).join("; "));
     return { items, counts: { tasks: faults.length, jobs: parked, queues: waiting.length + unknown.length || Number(Boolean(storeFailure)), nodes: lost.filter(isNew).length + expired.length + astray.length } };
   };
   const offText = (ms) => `is ${span(ms)} ${ms > 0 ? "ahead of" : "behind"} the store's`;
   const sum = (list) => list.reduce((all, it) => all + it, 0);
   const parkedIn = (queues) => sum(queues.map((it) => it.parked)), retryingIn = (queues) => sum(queues.map((it) => it.retrying));
+  const waitText = ({ due, later, retrying }) => due + later ? `: ${plural(due + later)} ${due + later === 1 ? "waits" : "wait"}${retrying ? `, ${retrying} of them with an error` : ""}` : "";
   const groupLink = (state, it) => toJobs({ state, task: it.task, error: it.error });
 
   // The bar, the counts in the navigation, the title and the icon.

@@ -184,12 +184,12 @@ pub(crate) struct Selected(pub(crate) JobFilter);
 
 impl Selected {
     pub(crate) const JOBS: &'static str =
-        "select {job_names} from {s}.list($1, $2, $3, $4, $5, $6, $7)";
+        "select {job_names} from {s}.list($1, $2, $3, $4, $5, $6, $7, $8)";
 
     pub(crate) fn command_sql() -> String {
-        let signed = Signed::sql(10);
+        let signed = Signed::sql(11);
         format!(
-            "select done, last from {{s}}.command_jobs($8, $1, $2, $3, $4, $5, $6, $7, $9, {signed})"
+            "select done, last from {{s}}.command_jobs($9, $1, $2, $3, $4, $5, $6, $7, $10, {signed}, $8)"
         )
     }
 
@@ -225,7 +225,7 @@ impl Selected {
     }
 
     fn with<R>(&self, limit: u32, ask: impl FnOnce(&[Param<'_>]) -> R) -> R {
-        let JobFilter { task, queue, state, key, schedule, after } = &self.0;
+        let JobFilter { task, queue, state, key, schedule, has_error, after } = &self.0;
         ask(&[
             (task, Type::TEXT),
             (queue, Type::TEXT),
@@ -234,6 +234,7 @@ impl Selected {
             (schedule, Type::TEXT),
             (&after.map(JobId::as_uuid), Type::UUID),
             (&i64::from(limit), Type::INT8),
+            (has_error, Type::BOOL),
         ])
     }
 }

@@ -4,8 +4,8 @@ use postgres_server::Server;
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    End, Finish, JobId, JobState, NewJob, OnLost, Poll, Priority, Store, StoreTime, StoredJob,
-    TaskRoom, Uuid, When,
+    End, Finish, JobFilter, JobId, JobState, NewJob, OnLost, Poll, Priority, Store, StoreTime,
+    StoredJob, TaskRoom, Uuid, When,
 };
 
 use crate::support::{
@@ -278,6 +278,43 @@ fn depths_do_not_read_what_is_done() {
         client.batch_execute("select pg_sleep(0.2)").expect("a pause");
     }
     panic!("{looked} pages for five jobs");
+}
+
+/// Jobs that are tried again are found and changed beside many that have no error, whatever the planner knows of the table.
+#[test]
+fn lists_of_jobs_with_an_error_do_not_read_the_others() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let schema = store.schema();
+    crowded(&mut client, &store, |job| job);
+    let fail = format!(
+        "update {schema}.job set error = 'no' where id in ({}, {})",
+        uuid(2_000),
+        uuid(9_000)
+    );
+    client.batch_execute(&fail).expect("two errors");
+    let with_error =
+        JobFilter { state: Some(JobState::Ready), has_error: true, ..JobFilter::default() };
+    let of = |task: &str| JobFilter { task: Some(task.to_owned()), ..with_error.clone() };
+    for statistics in ["", "analyze"] {
+        let analyze = format!("{statistics} {schema}.job");
+        client.batch_execute(if statistics.is_empty() { "" } else { &analyze }).expect("analyze");
+        for (filter, found) in [(&with_error, 2), (&of("a"), 2), (&of("none"), 0)] {
+            assert_eq!(store.jobs(filter, 500).expect("jobs").len(), found);
+        }
+        for task in ["null", "'a'", "'none'"] {
+            let list = format!(
+                "select * from {schema}.list({task}, null, 'ready', null, null, null, 500, true)"
+            );
+            let looked = pages(&mut client, &list);
+            assert!(looked < 100, "{looked} pages of the task {task}, {statistics}");
+        }
+    }
+    let retry = format!(
+        "select * from {schema}.command_all('retry', p_state => 'ready', p_has_error => true)"
+    );
+    let looked = pages(&mut client, &retry);
+    assert!(looked < 300, "{looked} pages for two jobs");
 }
 
 #[test]

@@ -23,7 +23,7 @@ const COUNT_OF_TASK: &str = "SELECT count(*) FROM (SELECT 1 FROM scheduler_job I
 macro_rules! selected {
     () => {
         " AND id < ?1 AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR queue = ?3) AND (?4 IS NULL OR key = ?4) \
-          AND (?5 IS NULL OR schedule = ?5) ORDER BY id DESC LIMIT ?6"
+          AND (?5 IS NULL OR schedule = ?5) AND (?7 = 0 OR error IS NOT NULL) ORDER BY id DESC LIMIT ?6"
     };
 }
 
@@ -71,10 +71,11 @@ impl Tx<'_> {
                 selected!()
             ));
         }
-        let (end, JobFilter { task, queue, key, schedule, .. }) = (page_end(filter), filter);
+        let JobFilter { task, queue, key, schedule, has_error, .. } = filter;
+        let end = page_end(filter);
         let mut jobs = Vec::new();
         for sql in lists {
-            let selected = params![end, task, queue, key, schedule, limit];
+            let selected = params![end, task, queue, key, schedule, limit, has_error];
             jobs.extend(self.all(sql, selected, SqliteJob::read_job)?);
         }
         Ok(jobs)
@@ -82,8 +83,8 @@ impl Tx<'_> {
 
     /// The statement that reads the fewest jobs of those in line.
     ///
-    /// They are found by their key, their schedule, or their task if it has few. In all other cases they are walked by their
-    /// identities: where many are in line, a page of them is soon full.
+    /// They are found by their key, their schedule, their error, or their task if it has few. In all other cases they are walked by
+    /// their identities: where many are in line, a page of them is soon full.
     fn ready_sql(&self, filter: &JobFilter) -> rusqlite::Result<&'static str> {
         if filter.key.is_some() {
             // One job of each task may have the key.
@@ -102,6 +103,13 @@ impl Tx<'_> {
             return Ok(sql!(
                 "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_schedule \
                  WHERE schedule = ?5 AND state IN ('ready', 'running') AND state = 'ready'",
+                selected!()
+            ));
+        }
+        if filter.has_error {
+            return Ok(sql!(
+                "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_retrying \
+                 WHERE state = 'ready' AND error IS NOT NULL",
                 selected!()
             ));
         }
@@ -160,13 +168,9 @@ impl Tx<'_> {
             })
         })?;
         let retrying = "SELECT queue, task, count(*) FROM scheduler_job INDEXED BY scheduler_job_retrying \
-                        WHERE state = 'ready' AND error IS NOT NULL AND run_at > ?1 GROUP BY task, queue";
-        self.all(retrying, params![self.now.as_micros()], |row| {
-            add(row, &|depth| {
-                depth.retrying = number(row, 2)?;
-                depth.later = depth.later.saturating_sub(depth.retrying);
-                Ok(())
-            })
+                        WHERE state = 'ready' AND error IS NOT NULL GROUP BY task, queue";
+        self.all(retrying, [], |row| {
+            add(row, &|depth| number(row, 2).map(|count| depth.retrying = count))
         })?;
         let running = "SELECT queue, task, count(*), min(started_at) FROM scheduler_job INDEXED BY scheduler_job_running \
                        WHERE state = 'running' GROUP BY task, queue";

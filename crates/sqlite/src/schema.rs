@@ -224,8 +224,8 @@ CREATE INDEX scheduler_job_running ON scheduler_job (session, id) WHERE state = 
 
 CREATE INDEX scheduler_job_cancel ON scheduler_job (session, id) WHERE state = 'running' AND is_cancel_requested <> 0;
 
--- Jobs whose last attempt has failed.
-CREATE INDEX scheduler_job_retrying ON scheduler_job (task, queue, run_at) WHERE state = 'ready' AND error IS NOT NULL;
+-- Jobs that are tried again, for their number and their list, newest first.
+CREATE INDEX scheduler_job_retrying ON scheduler_job (id, task, queue) WHERE state = 'ready' AND error IS NOT NULL;
 
 CREATE INDEX scheduler_job_parked ON scheduler_job (finished_at, id) WHERE state = 'parked';
 

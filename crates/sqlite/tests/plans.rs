@@ -17,7 +17,7 @@ use crate::common::{END, Folder, TestSqlite, jobs, open, poll_of};
 const LARGE: [&str; 4] = ["scheduler_job", "scheduler_done", "scheduler_key", "scheduler_action"];
 
 /// The steps that are no equality with a column, how many statements have each, and why it is bounded.
-const RANGES: [(&str, usize, &str); 18] = [
+const RANGES: [(&str, usize, &str); 19] = [
     ("SEARCH scheduler_action USING COVERING INDEX scheduler_action_at (at<?)", 1, "pruned now"),
     (
         "SEARCH scheduler_action USING INDEX scheduler_action_at (at>? AND (at,id)<(?,?))",
@@ -41,6 +41,11 @@ const RANGES: [(&str, usize, &str); 18] = [
         "pruned now",
     ),
     ("SEARCH scheduler_job USING INDEX scheduler_job_parked_id (id<?)", 1, "jobs that are parked"),
+    (
+        "SEARCH scheduler_job USING INDEX scheduler_job_retrying (id<?)",
+        1,
+        "jobs that are tried again",
+    ),
     (
         "SEARCH scheduler_job USING INDEX sqlite_autoindex_scheduler_job_1 (id<?)",
         1,
@@ -229,6 +234,7 @@ fn requests_do_not_read_the_jobs_of_others() {
         JobFilter { state: Some(JobState::Parked), ..JobFilter::default() },
         JobFilter { state: Some(JobState::Running), ..JobFilter::default() },
         JobFilter { state: Some(JobState::Done), ..JobFilter::default() },
+        JobFilter { state: Some(JobState::Ready), has_error: true, ..JobFilter::default() },
         JobFilter { task: text(), ..JobFilter::default() },
         JobFilter { key: text(), ..JobFilter::default() },
         JobFilter { schedule: text(), ..JobFilter::default() },

@@ -490,7 +490,8 @@ impl fmt::Display for JobFilter {
         ];
         let parts =
             parts.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
-        let parts: Vec<String> = parts.collect();
+        let with_error = self.has_error.then(|| "with an error".to_owned());
+        let parts: Vec<String> = parts.chain(with_error).collect();
         f.write_str(if parts.is_empty() { "all" } else { "" })?;
         f.write_str(&parts.join(", "))
     }

@@ -123,7 +123,7 @@ impl QueueDepth {
     /// The jobs that wait or run.
     #[must_use]
     pub const fn unfinished(&self) -> u64 {
-        self.due + self.later + self.retrying + self.running
+        self.due + self.later + self.running
     }
 
     /// Counts due jobs with payloads of one version. Their oldest has waited for so long.

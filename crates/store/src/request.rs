@@ -486,6 +486,9 @@ pub struct JobFilter {
     pub key: Option<String>,
     /// Made by this schedule.
     pub schedule: Option<String>,
+    /// Only those that have an error: an attempt has failed, or was lost. Those that are ready are found without a look at the
+    /// others.
+    pub has_error: bool,
     /// With a lesser identity, which is older: the next page.
     pub after: Option<JobId>,
 }
@@ -499,9 +502,10 @@ pub struct QueueDepth {
     pub task: String,
     /// Jobs that are due.
     pub due: u64,
-    /// Jobs that become due later, and have no error.
+    /// Jobs that become due later.
     pub later: u64,
-    /// Jobs with an error that become due later: an attempt has failed, or was lost, and is tried again.
+    /// Those of the due and the later ones that have an error: an attempt has failed, or was lost, and is tried again. A job counts
+    /// until it runs, so that one which is due in a paused queue, or waits for room, is not forgotten.
     pub retrying: u64,
     /// Jobs that are running.
     pub running: u64,

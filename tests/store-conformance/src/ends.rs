@@ -381,7 +381,8 @@ pub fn dynamic_schedules_that_are_over_are_deleted<T: TestStore>() {
     assert_eq!(given.poll(id, &["tick"]).jobs.len(), 4);
 }
 
-/// Depths are by queue, task and version of the payload, and finished jobs do not count. One that has failed and waits is apart.
+/// Depths are by queue, task and version of the payload, and finished jobs do not count. One that has failed is tried again until it
+/// runs: also while it is due, as in a paused queue.
 pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     for number in 1..=4 {
@@ -409,8 +410,12 @@ pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
     let versions = vec![of(0, 4, SECOND * 5 / 2), of(3, 2, SECOND / 2)];
     let a = QueueDepth { due: 6, later: 1, oldest: Some(SECOND * 5 / 2), versions, ..none.clone() };
     let mut b =
-        QueueDepth { task: "b".to_owned(), later: 1, retrying: 1, running: 1, parked: 1, ..none };
+        QueueDepth { task: "b".to_owned(), later: 2, retrying: 2, running: 1, parked: 1, ..none };
     b.add_due(0, 1, SECOND * 3 / 2);
     b.oldest_running = Some(SECOND * 5 / 2);
     assert_eq!(given.ask().depths().unwrap(), [a, b]);
+    assert_eq!(given.poll(id, &["b"]).jobs.len(), 1);
+    let depths = given.ask().depths().unwrap();
+    let counts = (depths[1].due, depths[1].later, depths[1].retrying, depths[1].running);
+    assert_eq!(counts, (0, 2, 1, 2), "one of them runs again");
 }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use crate::given::{Given, SECOND, job};
 use crate::test_store::TestStore;
 use scheduler_store::StoreTime;
-use scheduler_store::{Command, CommandOutcome, End, Enqueue, Finish, Finished, JobFilter, Prune};
+use scheduler_store::{
+    Command, CommandAll, CommandOutcome, End, Enqueue, Finish, Finished, JobAction, JobFilter,
+    Prune,
+};
 use scheduler_store::{
     Enqueued, JobState, Key, KeyUntil, NewJob, OnConflict, Payload, Priority, StoredJob, When,
 };
@@ -348,6 +351,50 @@ pub fn jobs_that_ended_are_listed_among_the_others<T: TestStore>() {
     assert_eq!(list(&other), [11, 10, 8, 7, 5, 4, 2, 1]);
     let ready = JobFilter { state: Some(JobState::Ready), ..other };
     assert_eq!(list(&ready), [11, 10, 8, 5, 4, 2, 1]);
+}
+
+/// Those with an error are found among others in each state, page by page, and a change of them leaves the others as they are.
+pub fn jobs_with_an_error_are_listed_and_changed_apart<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    for number in 1..=9 {
+        given.enqueue(NewJob { max_attempts: 2, ..NewJob::new(job(number), "a") });
+    }
+    let error = || "no".to_owned();
+    for (number, job) in (1..).zip(given.poll(id, &["a"]).jobs) {
+        let end = match number {
+            1 | 2 => End::Park { error: error() },
+            3..=6 => End::Failed { after: SECOND * number, error: error() },
+            7 => End::Done,
+            _ => End::GiveBack,
+        };
+        given.finish(id, job.held(), end);
+    }
+    given.wait(SECOND * 3);
+    given.job_of(12, "b");
+    let with_error = JobFilter { has_error: true, ..JobFilter::default() };
+    let list = |filter: &JobFilter, limit| -> Vec<u128> {
+        let jobs = given.ask().jobs(filter, limit).unwrap();
+        jobs.iter().map(|job| job.id.as_uuid().as_u128()).collect()
+    };
+    assert_eq!(list(&with_error, 10), [6, 5, 4, 3, 2, 1]);
+    let of = |state| JobFilter { state: Some(state), ..with_error.clone() };
+    assert_eq!(list(&of(JobState::Ready), 3), [6, 5, 4], "due or not");
+    let next = JobFilter { after: Some(job(4)), ..of(JobState::Ready) };
+    assert_eq!(list(&next, 3), [3]);
+    assert_eq!(list(&JobFilter { task: Some("b".to_owned()), ..of(JobState::Ready) }, 3), [0; 0]);
+    assert_eq!(list(&of(JobState::Parked), 10), [2, 1]);
+    assert_eq!(list(&of(JobState::Done), 10), [0; 0]);
+    let cancel = CommandAll {
+        action: JobAction::Cancel,
+        filter: of(JobState::Ready),
+        limit: 10,
+        signature: None,
+        not_after: given.in_time(),
+    };
+    assert_eq!(given.ask().command_all(&cancel).unwrap().done, 4);
+    assert_eq!(list(&of(JobState::Cancelled), 10), [6, 5, 4, 3]);
+    let ready = JobFilter { state: Some(JobState::Ready), ..JobFilter::default() };
+    assert_eq!(list(&ready, 10), [12, 9, 8]);
 }
 
 /// Deletes what has ended, and keys whose time is over.

@@ -562,6 +562,7 @@ impl Generator {
             state: self.random.once_in(3).then(|| self.random.pick(&JobState::ALL)),
             key: self.random.once_in(6).then(|| self.random.pick(&KEYS).to_owned()),
             schedule: self.random.once_in(6).then(|| self.name()),
+            has_error: self.random.once_in(4),
             after: self.random.once_in(3).then(|| self.job(model)),
         }
     }

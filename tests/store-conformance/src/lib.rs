@@ -77,6 +77,7 @@ macro_rules! store_conformance {
             a_due_time_is_kept_to_the_microsecond
             jobs_are_listed_by_filter_and_by_page
             jobs_that_ended_are_listed_among_the_others
+            jobs_with_an_error_are_listed_and_changed_apart
             jobs_are_claimed_by_priority_and_due_time_and_identity
             an_unknown_task_is_never_claimed
             r24_a_payload_of_an_unknown_version_is_never_claimed

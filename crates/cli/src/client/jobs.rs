@@ -179,7 +179,11 @@ fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
 
 fn errors(answer: &JobErrors, look: Look, api: &Api) -> Result<String, CliError> {
     if answer.errors.is_empty() {
-        return Ok("no job has an error\n".to_owned());
+        let none = match answer.is_partial {
+            true => "none of the jobs that were counted has an error, and there are more\n",
+            false => "no job has an error\n",
+        };
+        return Ok(none.to_owned());
     }
     let times = answer.errors.iter().flat_map(|error| [&error.first_at, &error.last_at]);
     let times = TimeFormat::of(api.zone()?, times.filter_map(|at| at.as_deref()));

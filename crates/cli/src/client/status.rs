@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use scheduler_api::{
-    EndedNode, Info, JobErrors, Nodes, Pause, Queue, QueueTask, Queues, Task, Tasks, UnknownTask,
+    Depth, EndedNode, Info, JobErrors, Nodes, Pause, Queue, QueueTask, Queues, Task, Tasks,
+    UnknownTask,
 };
 use serde::Serialize;
 
@@ -209,8 +210,8 @@ impl StatusItems {
         }
         for queue in queues {
             let Some(pause) = &queue.pause else { continue };
-            let text = decided(pause);
-            self.add(false, format!("queue {} paused{text}", plain(&queue.queue)), "");
+            let what = format!("queue {} paused{}", plain(&queue.queue), decided(pause));
+            self.add(false, what, waiting(&queue.depth));
         }
     }
 
@@ -264,6 +265,19 @@ fn decided(pause: &Pause) -> String {
     let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
     let reason = pause.reason.as_deref().map(|reason| format!(", {}", plain(reason)));
     format!("{}{}", by.unwrap_or_default(), reason.unwrap_or_default())
+}
+
+/// The jobs of a paused queue.
+fn waiting(depth: &Depth) -> String {
+    let wait = match depth.due + depth.later {
+        0 => return String::new(),
+        1 => "1 job waits".to_owned(),
+        count => format!("{count} jobs wait"),
+    };
+    match depth.retrying {
+        0 => wait,
+        retrying => format!("{wait}, {retrying} of them with an error"),
+    }
 }
 
 /// By how much a clock is off.

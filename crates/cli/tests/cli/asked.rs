@@ -514,7 +514,7 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
     let mut task = queue.clone();
     task["task"] = "pay".into();
     queue["tasks"] = json!([task]);
-    let paused = json!({ "queue": "slow", "due": 9, "oldestMs": 90_000.0, "pause": { "by": "ops", "reason": "move" } });
+    let paused = json!({ "queue": "slow", "due": 9, "later": 1, "retrying": 4, "oldestMs": 90_000.0, "pause": { "by": "ops", "reason": "move" } });
     let unknown = json!([{ "task": "pya", "due": 1, "nearest": "pay" },
         { "task": "geo", "due": 5, "elsewhere": "web-1 has it, but serves only mail" }]);
     let queues = json!({ "queues": [queue, paused], "unknownTasks": unknown });
@@ -535,8 +535,8 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ✖ no process has pya: 1 job due; nearest name: pay
 ✖ no process runs geo: 5 jobs due; web-1 has it, but serves only mail
 ‖ 1 paused
-‖ 50 jobs to be tried again
-‖ queue slow paused by ops, move
+‖ 54 jobs to be tried again
+‖ queue slow paused by ops, move: 10 jobs wait, 4 of them with an error
 ‖ node web-1: was lost, and is back
 ‖ node web-5 paused by ada, a disk
 ";
@@ -581,6 +581,18 @@ fn a_lease_that_is_not_renewed_and_a_count_that_is_old_are_told_with_their_reaso
     assert_eq!((answer.output, answer.code), (expected, 1));
     let answer = ask(&stub, &["jobs", "queues"]);
     assert!(answer.output.ends_with(&format!("{counted}\n")), "{}", answer.output);
+}
+
+#[test]
+fn no_error_among_the_jobs_that_were_counted_is_not_none_at_all() {
+    let of = |is_partial: bool| {
+        let errors = json!({ "errors": [], "isPartial": is_partial });
+        let path = "GET /api/v1/jobs:errors?state=ready";
+        let stub = Stub::in_berlin(vec![(path, 200, errors.to_string())]);
+        ask(&stub, &["jobs", "errors", "--state", "ready"]).output
+    };
+    assert_eq!(of(false), "no job has an error\n");
+    assert_eq!(of(true), "none of the jobs that were counted has an error, and there are more\n");
 }
 
 #[test]

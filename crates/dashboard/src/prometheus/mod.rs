@@ -237,7 +237,7 @@ fn jobs(page: &mut Exposition, app: &App, found: &StoreAnswer) {
     });
     page.gauge(
         "scheduler_jobs",
-        "Jobs of the whole cluster that are due, become due later, wait to be tried again, are running or parked.",
+        "Jobs of the whole cluster that are due, become due later, are running or parked; retrying: due or later, with an error.",
         counts,
     );
     let ages = |age: fn(&QueueDepth) -> Option<Duration>| {

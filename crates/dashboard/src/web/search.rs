@@ -54,6 +54,7 @@ impl Search {
                 .transpose()?,
             key: text(filter.key),
             schedule: text(filter.schedule),
+            has_error: false,
             after: text(filter.after).as_deref().map(id).transpose()?,
         };
         Ok(Self { filter, error })
@@ -109,6 +110,7 @@ impl Search {
         mut goes_on: impl FnMut(&StoredJob) -> Result<bool, JobsError>,
     ) -> Result<Option<JobId>, JobsError> {
         let (start, mut filter) = (Instant::now(), self.filter.clone());
+        filter.has_error |= self.error.is_some() && self.is_ready();
         loop {
             let batch = jobs.list(&filter, BATCH)?;
             for job in &batch {
@@ -121,6 +123,11 @@ impl Search {
                 _ => return Ok(None),
             }
         }
+    }
+
+    /// The store finds ready jobs with an error without a look at the others, which may be many.
+    fn is_ready(&self) -> bool {
+        self.filter.state == Some(JobState::Ready)
     }
 
     /// Only what visitors see of an error is compared.
@@ -160,8 +167,9 @@ pub(super) async fn errors(
     Extension(caller): Extension<Caller>,
     Query(filter): Query<JobFilter>,
 ) -> Answer<JobErrors> {
-    let search = Search::of(filter)?;
+    let mut search = Search::of(filter)?;
     let (store, asking, only) = (app.store()?, Arc::clone(&app), search.only_state());
+    search.filter.has_error = search.is_ready();
     let ask = move |jobs: &Jobs| search.errors(jobs, &asking);
     let found = match only {
         // Each page asks for these, again and again.

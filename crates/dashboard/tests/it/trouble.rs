@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use scheduler::store::JobState;
-use scheduler::{Clock, NextFireTime, Schedule, SystemClock, Trigger, TriggerContext, Until, job};
+use scheduler::store::{JobFilter, JobState};
+use scheduler::{
+    Clock, NextFireTime, Pause, Schedule, SystemClock, Trigger, TriggerContext, Until, job,
+};
 use scheduler_dashboard::Dashboard;
 use serde_json::{Value, json};
 
@@ -105,6 +107,47 @@ fn a_durable_schedule_that_parks_a_job_at_each_tick_fails_and_its_jobs_are_one_g
     );
     let all = json!({ "matching": { "state": "parked", "task": "bill" } }).to_string();
     assert_eq!(served.post("/api/v1/jobs:delete", &all).json()["count"].as_u64(), Some(parked));
+    served.stop();
+}
+
+#[job(name = "charge", retry(max = 3, base = "1h", cap = "1h"))]
+fn charge(#[payload] number: u32) -> Result<(), String> {
+    Err(format!("POST /charges/{number}: Service Unavailable"))
+}
+
+#[test]
+fn d23_jobs_that_are_tried_again_are_counted_in_a_paused_queue_and_found_behind_a_flood() {
+    let store = Moody::new();
+    let served =
+        with_store(&dashboard(), &store, |builder| builder.tasks(scheduler::tasks![mail, charge]));
+    let jobs = jobs(&served);
+    jobs.enqueue_all((0..3).map(|number| charge::job(number).queue("pay")).collect()).unwrap();
+    let counts = || {
+        let queues = served.get("/api/v1/queues").json();
+        let queues = queues["queues"].as_array().unwrap().clone();
+        let pay = queues.into_iter().find(|queue| queue["queue"] == "pay").unwrap_or_default();
+        ["due", "later", "retrying"].map(|field| pay[field].as_u64().unwrap_or_default())
+    };
+    eventually(|| (counts() == [0, 3, 3]).then_some(()));
+    // The end of the wait finds the queue paused.
+    jobs.pause_queue("pay", &Pause::new()).unwrap();
+    let of_pay = JobFilter { queue: Some("pay".to_owned()), ..JobFilter::default() };
+    assert_eq!(jobs.retry_all(&of_pay).unwrap(), 3);
+    eventually(|| (counts() == [3, 0, 3]).then_some(()));
+    let later = |_| mail::job(json!(null)).after(LIMIT * 60);
+    jobs.enqueue_all((0..600).map(later).collect()).unwrap();
+    store.take_asked();
+    let errors = served.get("/api/v1/jobs:errors?state=ready").json();
+    assert_eq!(store.take_asked()["jobs"], 1, "the flood is not looked through");
+    let group = &errors["errors"][0];
+    assert_eq!((&group["count"], &errors["isPartial"]), (&json!(3), &json!(false)), "{errors}");
+    assert_eq!(group["error"], "POST /charges/*: Service Unavailable");
+    let found = served.get("/api/v1/jobs?state=ready&error=unavailable").json();
+    assert_eq!(found["lookedThrough"], 3, "{found}");
+    let matching = json!({ "matching": { "state": "ready", "error": "unavailable" } });
+    let deleted = served.post("/api/v1/jobs:delete", &matching.to_string()).json();
+    assert_eq!(deleted, json!({ "count": 3 }));
+    assert_eq!(served.get("/api/v1/jobs:errors?state=ready").json()["errors"], json!([]));
     served.stop();
 }
 

@@ -432,11 +432,12 @@ impl ModelState {
             let depth = depths
                 .entry((&job.queue, &job.task))
                 .or_insert_with(|| QueueDepth::empty(job.queue.clone(), job.task.clone()));
+            let is_ready = job.state == JobState::Ready;
+            depth.retrying += u64::from(is_ready && job.error.is_some());
             match job.state {
                 JobState::Ready if job.run_at <= now => {
                     depth.add_due(job.payload.version, 1, now.since(job.run_at));
                 }
-                JobState::Ready if job.error.is_some() => depth.retrying += 1,
                 JobState::Ready => depth.later += 1,
                 JobState::Running => {
                     depth.running += 1;
@@ -462,6 +463,7 @@ impl JobFilter {
             && is(&self.key, job.key.as_ref())
             && is(&self.schedule, job.origin.as_ref().map(|origin| &origin.schedule))
             && self.state.is_none_or(|state| state == job.state)
+            && (!self.has_error || job.error.is_some())
             && self.after.is_none_or(|after| job.id < after)
     }
 }

@@ -157,8 +157,8 @@ create table {s}.job (
 -- A *line* is the ready jobs of one task, queue, priority and kind, by due time: a range of this index. A poll goes from line to
 -- line, and never walks jobs of other tasks, of other queues, with newer payloads than it knows, or of the future.
 create index job_ready on {s}.job (task, queue, priority, kind, run_at, id) where state = 'ready';
--- Jobs whose last attempt has failed.
-create index job_retrying on {s}.job (task, queue, run_at) where state = 'ready' and error is not null;
+-- Jobs that are tried again, for their number and their list.
+create index job_retrying on {s}.job (id, task, queue) where state = 'ready' and error is not null;
 create index job_running on {s}.job (session, is_cancel_requested) where state = 'running';
 create index job_parked on {s}.job (finished_at, id) where state = 'parked';
 -- For lists, which begin with the newest.

@@ -217,7 +217,7 @@ end $$;
 -- Finished jobs that meet all conditions: so many of the newest, and some others. Rows are read from the greatest identity on,
 -- until no later one can have one of the newest. Identities are sorted now and then, so that the work grows with the number of jobs.
 create function {s}.list_done(
-  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
+  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint, p_has_error boolean)
 returns setof {s}.job language plpgsql stable set {path}
 set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_sort = off as $$
 declare
@@ -235,6 +235,7 @@ begin
       and (p_after is null or j.id < p_after) and (p_task is null or j.task = p_task)
       and (p_queue is null or j.queue = p_queue) and (p_state is null or j.state = p_state)
       and (p_key is null or j.key = p_key) and (p_schedule is null or j.schedule = p_schedule)
+      and (not p_has_error or j.error is not null)
     order by d.greatest_id desc
   loop
     if cardinality(v_ids) >= v_room then
@@ -267,19 +268,22 @@ begin
 end $$;
 
 -- The newest unfinished and parked jobs that meet all conditions. Each list reads an index of its own, so that one that finds
--- nothing does not read all jobs. Two comparisons in place of an equality keep a planner from the index of identities. If a task or a queue has many ready jobs, the newest of all are soon found by their identities.
+-- nothing does not read all jobs. Two comparisons in place of an equality keep a planner from the index of identities. If a task
+-- or a queue has many ready jobs, the newest of all are soon found by their identities. Ready jobs with an error have an index.
 create function {s}.list_unfinished(
-  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
+  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint, p_has_error boolean)
 returns uuid[] language plpgsql stable set {path} set plan_cache_mode = force_custom_plan set jit = off set enable_sort = off
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_ready uuid[] := '{}';
 begin
-  if p_key is null and p_schedule is null and (p_task is not null or p_queue is not null or p_state <> 'ready') then
+  if p_key is null and p_schedule is null and not (p_has_error and p_state = 'ready')
+    and (p_task is not null or p_queue is not null or p_state <> 'ready') then
     if p_state is null or p_state = 'ready' then
       v_ready := array(
         select n.id from {s}.lines_in('ready', p_task, p_queue) l cross join lateral (
-          select j.id from {s}.job j where j.state = 'ready' and j.queue = l.queue and j.task = l.task limit 2001) n
+          select j.id from {s}.job j where j.state = 'ready' and j.queue = l.queue and j.task = l.task
+            and (not p_has_error or j.error is not null) limit 2001) n
         limit 2001);
     end if;
     if cardinality(v_ready) <= 2000 then
@@ -290,11 +294,12 @@ begin
           select j.id from {s}.job j
           where j.state = 'running' and (p_state is null or p_state = 'running') and (p_task is null or j.task = p_task)
             and (p_queue is null or j.queue = p_queue) and (p_after is null or j.id < p_after)
+            and (not p_has_error or j.error is not null)
           union all
           select n.id from {s}.lines_in('parked', p_task, p_queue) l cross join lateral (
             select j.id from {s}.job j
             where j.state = 'parked' and (j.task, j.queue) >= (l.task, l.queue) and (j.task, j.queue) <= (l.task, l.queue)
-              and (p_after is null or j.id < p_after)
+              and (p_after is null or j.id < p_after) and (not p_has_error or j.error is not null)
             order by j.task desc, j.queue desc, j.id desc limit p_limit) n
           where p_state is null or p_state = 'parked') f
         order by f.id desc limit p_limit);
@@ -305,23 +310,24 @@ begin
     where (p_task is null or j.task = p_task) and (p_queue is null or j.queue = p_queue)
       and (p_state is null or j.state = p_state) and (p_key is null or j.key = p_key)
       and (p_schedule is null or j.schedule = p_schedule) and (p_after is null or j.id < p_after)
+      and (not p_has_error or j.error is not null)
     order by j.id desc limit p_limit);
 end $$;
 
 -- The newest jobs that meet all conditions, all as of one instant.
-create function {s}.list(
-  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint)
+create function {s}.list(p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint,
+  p_has_error boolean default false)
 returns setof {s}.job language plpgsql stable security definer {plans} as $$
 declare
   v_unfinished uuid[] := '{}';
 begin
   p_limit := least(greatest(coalesce(p_limit, 4294967295), 0), 4294967295);
   if p_state is null or p_state in ('ready', 'running', 'parked') then
-    v_unfinished := {s}.list_unfinished(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit);
+    v_unfinished := {s}.list_unfinished(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit, p_has_error);
   end if;
   return query
   select x.* from (
-    select f.* from {s}.list_done(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit) f
+    select f.* from {s}.list_done(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit, p_has_error) f
     where p_limit > 0 and (p_state is null or p_state in ('done', 'cancelled'))
     union all
     select j.* from {s}.job j where j.id = any(v_unfinished)) x
@@ -388,7 +394,7 @@ end $$;
 -- has locked are left alone. Returns with how many that was done, and the oldest one if there may be older ones.
 create function {s}.command_jobs(
   p_action text, p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint,
-  p_not_after timestamptz, p_sign {s}.signature, out done bigint, out last uuid)
+  p_not_after timestamptz, p_sign {s}.signature, p_has_error boolean, out done bigint, out last uuid)
 language plpgsql volatile set {path} set plan_cache_mode = force_custom_plan as $$
 declare
   v_ids uuid[];
@@ -404,7 +410,7 @@ begin
   select array_agg(f.id order by f.id), array_agg(f.schedule order by f.id), array_agg(f.id) filter (where f.has_ended)
   into v_ids, v_schedules, v_ended from (
     select l.id, l.schedule, l.state in ('done', 'cancelled') as has_ended
-    from {s}.list(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit) l) f;
+    from {s}.list(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit, p_has_error) l) f;
   v_held := {s}.lock_free_schedules(v_schedules);
   done := 0;
   for v_index in 1..coalesce(cardinality(v_ids), 0) loop
@@ -428,8 +434,8 @@ begin
     last := v_ids[1];
   end if;
   perform {s}.sign(p_sign, case p_action when 'remove' then 'delete' else p_action end, 'jobs', coalesce(nullif(concat_ws(', ',
-    'state ' || p_state, 'task ' || p_task, 'queue ' || p_queue, 'key ' || p_key, 'schedule ' || p_schedule), ''), 'all'),
-    p_task, done, true);
+    'state ' || p_state, 'task ' || p_task, 'queue ' || p_queue, 'key ' || p_key, 'schedule ' || p_schedule,
+    case when p_has_error then 'with an error' end), ''), 'all'), p_task, done, true);
 end $$;
 
 -- Waits for the claims under way: those that come later see what this transaction writes (R21). One that takes longer than
@@ -517,7 +523,7 @@ declare
   v_now timestamptz := {clock};
 begin
   return query
-  select d.queue, d.task, sum(d.due)::bigint, (sum(d.later) - sum(d.retrying))::bigint, sum(d.retrying)::bigint, sum(d.running)::bigint,
+  select d.queue, d.task, sum(d.due)::bigint, sum(d.later)::bigint, sum(d.retrying)::bigint, sum(d.running)::bigint,
     sum(d.parked)::bigint, min(d.oldest), min(d.oldest_running), v_now,
     array_agg(d.version order by d.version) filter (where d.due > 0), array_agg(d.due order by d.version) filter (where d.due > 0),
     array_agg(d.oldest order by d.version) filter (where d.due > 0)
@@ -531,7 +537,7 @@ begin
     group by r.queue, r.task, r.kind >> 3
     union all
     select j.queue, j.task, 0, 0, 0, count(*), 0, 0, null, null
-    from {s}.job j where j.state = 'ready' and j.error is not null and j.run_at > v_now group by j.queue, j.task
+    from {s}.job j where j.state = 'ready' and j.error is not null group by j.queue, j.task
     union all
     select j.queue, j.task, 0, 0, 0, 0, count(*), 0, null, min(j.started_at)
     from {s}.job j where j.state = 'running' group by j.queue, j.task
