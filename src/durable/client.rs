@@ -158,7 +158,7 @@ impl Client {
     }
 
     /// Asks for the store's clock, by the renewal of a session that does not exist.
-    fn sync_clock(&self) -> Result<(), StoreError> {
+    pub(super) fn sync_clock(&self) -> Result<(), StoreError> {
         let session = SessionId::from_uuid(Uuid::nil());
         let renew =
             Renew { clock_offset: None, session, lease: Duration::ZERO, not_after: StoreTime::MAX };

@@ -408,6 +408,12 @@ impl Jobs {
         Ok(self.inner.client.call(|store| store.sessions())?)
     }
 
+    /// The store's clock now, as far as this process knows it: by the last renewal of its lease.
+    #[must_use]
+    pub fn store_now(&self) -> StoreTime {
+        self.inner.client.store_now()
+    }
+
     /// By how much the clock of this process is ahead of the store's, as far as its node has measured; zero within what a request takes.
     #[must_use]
     pub fn clock_offset(&self) -> TimeDelta {

@@ -57,8 +57,9 @@ impl Jobs {
     /// The name cannot be stored, or the store did not answer.
     pub fn pause_task(&self, task: &str, pause: &Pause) -> Result<(), JobsError> {
         let signature = self.signature_or(pause.by.as_deref());
+        let pause = self.ending(pause)?;
         self.each_name(task, signature.as_ref(), |name, by| {
-            self.pause_jobs(by, &PauseScope::Task(name), pause)
+            self.pause_jobs(by, &PauseScope::Task(name), &pause)
         })
     }
 
@@ -80,7 +81,8 @@ impl Jobs {
     /// As [`pause_task`](Self::pause_task).
     pub fn pause_queue(&self, queue: &str, pause: &Pause) -> Result<(), JobsError> {
         let signature = self.signature_or(pause.by.as_deref());
-        self.pause_jobs(signature.as_ref(), &PauseScope::Queue(queue.to_owned()), pause)
+        let scope = PauseScope::Queue(queue.to_owned());
+        self.pause_jobs(signature.as_ref(), &scope, &self.ending(pause)?)
     }
 
     /// Ends the pause of a queue. Jobs that waited are due. Does nothing if it is not paused.
@@ -101,7 +103,8 @@ impl Jobs {
     ///
     /// There is no such session, or the store did not answer.
     pub fn pause_node(&self, session: SessionId, pause: &Pause) -> Result<(), JobsError> {
-        let StoredPause { by, reason, until, .. } = stored(pause, StoreTime::MIN);
+        let pause = self.ending(pause)?;
+        let StoredPause { by, reason, until, .. } = stored(&pause, StoreTime::MIN);
         let signature = self.signature_or(pause.by.as_deref());
         self.command_by(signature.as_ref(), &Command::PauseNode { session, until, by, reason })?;
         self.inner.client.wake_node();
@@ -142,6 +145,15 @@ impl Jobs {
             PauseScope::Queue(_) => false,
         };
         Ok(self.pauses()?.iter().any(|paused| is_of(&paused.scope)))
+    }
+
+    /// A pause with its end by the clock of the store, which is asked for a length: this process may have its own clock off, and
+    /// never have heard the store's.
+    pub(super) fn ending(&self, pause: &Pause) -> Result<Pause, JobsError> {
+        if pause.length.is_some() {
+            self.inner.client.sync_clock()?;
+        }
+        Ok(pause.beginning_at(self.store_now().utc()))
     }
 
     /// Does it with a task, and without a signature with its former names.

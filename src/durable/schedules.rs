@@ -116,11 +116,12 @@ impl Schedules {
     ///
     /// There is no such schedule, or the store did not answer.
     pub fn pause(&self, schedule: &str, pause: &Pause) -> Result<(), JobsError> {
-        let StoredPause { by, reason, until, .. } = stored(pause, StoreTime::MIN);
+        let pause = self.jobs.ending(pause)?;
+        let StoredPause { by, reason, until, .. } = stored(&pause, StoreTime::MIN);
         let signature = self.jobs.signature_or(pause.by.as_deref());
         let command = Command::Pause { schedule: schedule.to_owned(), until, by, reason };
         self.jobs.command_by(signature.as_ref(), &command)?;
-        self.note_pause(schedule, Some(pause));
+        self.note_pause(schedule, Some(&pause));
         Ok(())
     }
 

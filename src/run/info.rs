@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::run::truncated;
 
@@ -149,6 +149,8 @@ pub struct Pause {
     pub reason: Option<Arc<str>>,
     /// The end of the pause; `None` until it is resumed.
     pub until: Option<DateTime<Utc>>,
+    /// The length of the pause, in place of its end.
+    pub length: Option<Duration>,
 }
 
 impl Pause {
@@ -169,7 +171,20 @@ impl Pause {
 
     /// The end of the pause, after which the task continues.
     pub fn until(self, instant: DateTime<Utc>) -> Self {
-        Self { until: Some(instant), ..self }
+        Self { until: Some(instant), length: None, ..self }
+    }
+
+    /// The length of the pause, after which the task continues. In a store it counts by the clock of the store.
+    pub fn lasting(self, length: Duration) -> Self {
+        Self { until: None, length: Some(length), ..self }
+    }
+
+    /// The pause that begins now, with its end.
+    pub(crate) fn beginning_at(&self, now: DateTime<Utc>) -> Self {
+        let end = self
+            .length
+            .and_then(|length| now.checked_add_signed(TimeDelta::from_std(length).ok()?));
+        Self { until: self.until.or(end), length: None, ..self.clone() }
     }
 }
 

@@ -211,7 +211,8 @@ impl Control {
         let now = locked.now;
         locked.state.planner.look(now);
         locked.report_news();
-        locked.state.planner.pause(pause, now);
+        let pause = pause.beginning_at(now.wall.to_utc());
+        locked.state.planner.pause(&pause, now);
         let (by, reason) = (pause.by.clone(), pause.reason.clone());
         let (until, next) = (pause.until, locked.next_start());
         locked.report(EventKind::Paused { by, reason, until, next });

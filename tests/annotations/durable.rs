@@ -712,6 +712,28 @@ fn a_handle_asks_for_the_time_of_a_store_whose_clock_was_set() -> Checked {
     Ok(())
 }
 
+/// The clock of this process is five hours behind the store's, which it never hears by itself.
+#[test]
+fn the_length_of_a_pause_counts_by_the_clock_of_the_store() -> Checked {
+    let of_store = || SystemClock::new().wall() + Duration::from_secs(5 * 3_600);
+    let model = Model::with_clock(move || store::StoreTime::from(of_store()));
+    let builder = Scheduler::builder().environment([("PATH", "")]).messages(|_| {});
+    let scheduler = builder.tasks(scheduler::tasks![]).enqueue_only().store(model).spawn()?;
+    let (jobs, hour) = (scheduler.jobs()?, scheduler::chrono::TimeDelta::hours(1));
+    let pause = Pause::new().lasting(Duration::from_secs(3_600));
+    jobs.pause_queue("mail", &pause)?;
+    jobs.pause_task("send", &pause)?;
+    let pauses = jobs.pauses()?;
+    assert_eq!(pauses.len(), 2);
+    for paused in pauses {
+        let until = paused.pause.until.ok_or("it has no end")?.utc();
+        let off = until - paused.pause.since.utc() - hour;
+        assert!(off.abs() < hour / 60, "{off}");
+    }
+    scheduler.shutdown()?;
+    Ok(())
+}
+
 /// Starts with these settings and without messages. Returns the error, or the dry run.
 fn with_settings(toml: &str, environment: &[(&str, &str)]) -> Result<String, String> {
     let builder = Scheduler::builder().tasks(all()).store(Model::new()).messages(|_| {});

@@ -160,6 +160,8 @@ json! {
         by: String,
         /// At this instant or later.
         since: String,
+        /// In place of it: no earlier than so long ago, by the clock of the store.
+        within_ms: u64,
         /// The actions after this one: the next page.
         after: String,
         limit: u64,

@@ -12,9 +12,9 @@
     cancelled: ["■", "cancelled", ""],
   }[job.state]);
   const when = ({ state, startedAt, finishedAt, runAt }) =>
-    finishedAt ? ["ended " + ago(finishedAt), finishedAt]
-      : state === "running" ? ["since " + ageOf(startedAt), startedAt]
-        : [Date.parse(runAt) > now() ? "due " + until(runAt) : "due since " + ageOf(runAt), runAt];
+    finishedAt ? ["ended " + ago(finishedAt, storeNow()), finishedAt]
+      : state === "running" ? ["since " + ageOf(startedAt, storeNow()), startedAt]
+        : [Date.parse(runAt) > storeNow() ? "due " + until(runAt, storeNow()) : "due since " + ageOf(runAt, storeNow()), runAt];
   const jobLink = (job) => el("a", { href: "#/jobs/" + job.id, id: "job-" + job.id, "aria-label": `Job ${job.id} of ${job.task}` }, named(job.task));
   const shortId = (id) => "…" + id.slice(-12);
   // Nothing changes under a selected text.
@@ -113,7 +113,7 @@
     const tabs = el("div.tabs", { role: "group", "aria-label": "State" }, states.map((state) => button(state + (state in sums ? " " + sums[state] : ""), () => move({ state, after: "" }), { id: "state-" + state, "aria-pressed": String(state === jobsState) })));
     const groups = (errors.length > 1 || errors[0]?.count > 1) && el("section.card.groups", { "aria-labelledby": "h-groups" },
       el("h2", { id: "h-groups" }, "By error" + (isPartial ? ", as far as they were looked through" : "")), el("ul", errors.slice(0, 12).map((it, index) => el("li",
-      el("a", { href: groupLink(jobsState, it), id: "group-" + index }, el("b", it.count + " × "), el("bdi", it.error)), el("span.dim.small", ` ${it.task}` + (it.lastAt ? `, the last ${ago(it.lastAt)}` : "")),
+      el("a", { href: groupLink(jobsState, it), id: "group-" + index }, el("b", it.count + " × "), el("bdi", it.error)), el("span.dim.small", ` ${it.task}` + (it.lastAt ? `, the last ${ago(it.lastAt, storeNow())}` : "")),
       el("span.act", manyButtons(`group-${index}-`, jobsState, " " + it.count, () => ({ matching: { ...query, task: it.task, error: it.error } })))))));
     const many = page.jobs.length > 0 && el("div.many.act", el("span.bulk", { id: "picked-bar" }), el("span.bulk", el("span.dim", isNarrow ? "All that match:" : `All that are ${jobsState}:`), manyButtons("all-", jobsState, " all", () => ({ matching: matching() }))));
     const pick = (job, is) => is ? picked.add(job.id) : picked.delete(job.id);
@@ -143,7 +143,7 @@
   const showJob = async () => {
     const id = route.name, job = await ask("jobs/" + encodeURIComponent(id));
     if (route.view !== "job" || route.name !== id) return;
-    const key = JSON.stringify(job), at = (name) => job[name] && time(job[name], `${localOf(job[name])}, ${Date.parse(job[name]) > now() ? until(job[name]) : ago(job[name])}`, job[name]);
+    const key = JSON.stringify(job), at = (name) => job[name] && time(job[name], `${localOf(job[name])}, ${Date.parse(job[name]) > storeNow() ? until(job[name], storeNow()) : ago(job[name], storeNow())}`, job[name]);
     if (painted === key) return;
     const { payload } = job;
     put(key, crumb(toJobs({ state: job.state, task: job.task }), `← ${job.state} jobs of ${job.task}`),
@@ -165,7 +165,7 @@
   };
 
   const attemptsOf = (job) => tableOf("attempts", "Attempts that did not succeed, the earliest first", ["Attempt", "Ended", "Took", "Outcome", "Node", "Error"], job.attempts.map((it) => el("tr",
-    cell("Attempt", "whole", "#" + it.number), cell("Ended", "whole", time(it.endedAt, `${localOf(it.endedAt)}, ${ago(it.endedAt)}`, it.endedAt)), cell("Took", "whole", took(it.tookMs)),
+    cell("Attempt", "whole", "#" + it.number), cell("Ended", "whole", time(it.endedAt, `${localOf(it.endedAt)}, ${ago(it.endedAt, storeNow())}`, it.endedAt)), cell("Took", "whole", took(it.tookMs)),
     cell("Outcome", "whole", withIcon("outcome", ["✖", it.outcome.replace("_", " "), "is-bad"])), cell("Node", null, it.node || "–"), cell("Error", "detail wide", el("pre.is-bad", it.error)))));
   // Another payload for a job that waits or is parked, unless it was claimed since it was shown.
   let edited = null;
@@ -206,7 +206,7 @@
         cell("Longest run", runsLong(it, task) ? "number is-bad" : "number", it.oldestRunningMs === undefined ? "–" : span(it.oldestRunningMs)), cell(null, "act acts", !task && queueButton(it)));
     };
     const rows = queues.map((it) => [row(it, it.queue), it.tasks.map((part) => row(part, it.queue, part.task))]);
-    put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No queue is known."), el("p.dim", "as of " + ago(facts.asOf)));
+    put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No queue is known."), el("p.dim", "as of " + ago(facts.asOf, storeNow())));
   };
 
   const nodeAct = async (node, action, body) => { try { await ask(`nodes/${node.session}/${action}`, body || {}); toast(`node ${node.label}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
@@ -215,16 +215,16 @@
     const { nodes, orphans, ended } = await ask("nodes");
     Object.assign(facts, { nodes, orphans, ended });
     if (route.view !== "nodes") return;
-    const held = (jobs) => jobs.length ? el("ul", jobs.slice(0, 20).map((job) => el("li", jobLink(job), el("span.dim", " since " + ageOf(job.startedAt)))), jobs.length > 20 && el("li.dim", `and ${jobs.length - 20} more`)) : "none";
+    const held = (jobs) => jobs.length ? el("ul", jobs.slice(0, 20).map((job) => el("li", jobLink(job), el("span.dim", " since " + ageOf(job.startedAt, storeNow())))), jobs.length > 20 && el("li.dim", `and ${jobs.length - 20} more`)) : "none";
     const stateOf = (node) => node.hasRunOut ? ["✖", "does not renew its lease", "is-bad"] : !node.pause ? ["✔", "takes jobs", "is-good"] : node.jobs.length ? ["‖", "paused, its runs end", "is-warn"] : ["‖", "paused", "is-warn"];
     const open = new Set([...$("store").querySelectorAll("details[open]")].map((it) => it.id));
     const tasksOf = (node) => el("details", { id: "tasks-" + node.session, open: open.has("tasks-" + node.session) }, el("summary", node.tasks.length + (node.tasks.length === 1 ? " task" : " tasks")), node.tasks.join(", "));
     const rows = nodes.map((node) => el("tr", { class: node.hasRunOut && "failing" },
       cell(null, "task", el("strong", node.label), el("span.sub.mono", shortId(node.session)), node.pause && sub("‖ " + pausedText(node) + (node.pause.until ? ", until " + brief(localOf(node.pause.until)) : "")), node.isClockOff && el("span.sub.is-bad", "its clock " + offText(node.clockOffsetMs))),
-      cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt), localOf(node.openedAt), "age")),
+      cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt, storeNow()), localOf(node.openedAt), "age")),
       cell("Queues", null, node.queues ? node.queues.join(", ") || "none" : "all", tasksOf(node)), cell("State", null, withIcon("outcome", stateOf(node))),
       cell("Jobs", null, `${node.jobs.length} of ${node.concurrency}`, node.jobs.length > 0 && held(node.jobs)), cell(null, "act acts", nodeButton(node))));
-    const endOf = (it) => el("li", { class: it.isLost && "is-bad" }, el("strong", it.label), el("span.mono.dim", " " + shortId(it.session)), it.isLost ? ": lost " : ": stopped ", time(it.at, ago(it.at), localOf(it.at)),
+    const endOf = (it) => el("li", { class: it.isLost && "is-bad" }, el("strong", it.label), el("span.mono.dim", " " + shortId(it.session)), it.isLost ? ": lost " : ": stopped ", time(it.at, ago(it.at, storeNow()), localOf(it.at)),
       it.isLost && `, found by ${it.foundBy === it.label ? "itself" : it.foundBy}; it held ${plural(it.jobs)}`, it.isLost && it.isBack && "; it is back");
     put("", headOf("Nodes"), rows.length ? tableOf("nodes", "Processes that use the store, and the jobs that they have", ["Process", "Build", "Since", "Queues", "State", "Jobs", actsHead()], rows) : note("", "No process uses the store."),
       ended.length > 0 && el("section.note", { id: "ended", class: ended.some((it) => it.isLost) && "bad" }, el("h2", "Lost or stopped within the last hour"), el("ul", ended.map(endOf))),
@@ -236,7 +236,7 @@
   const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr",
     cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue
       : it.task === "*" ? it.matching ? "several" : "–" : el("a", { href: toTask(it.task) }, named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who, it.role && el("span.sub", "role " + it.role)),
-    cell("When", "when", time(it.at, ago(it.at), it.at, "age")), cell("Note", null, el("bdi", noteOf(it) || "–")), cell("From", "dim", it.from || "–", it.node && el("span.sub", it.node)))));
+    cell("When", "when", time(it.at, ago(it.at, storeNow()), it.at, "age")), cell("Note", null, el("bdi", noteOf(it) || "–")), cell("From", "dim", it.from || "–", it.node && el("span.sub", it.node)))));
   const showActions = async () => {
     const after = route.params.get("after"), { actions, hasMore, isPartial } = await ask("actions?limit=100" + (after ? "&after=" + after : ""));
     if (route.view === "actions") put("", headOf("Actions"), isPartial && note("warn", "The store does not answer: these are the changes at this process, since its start."), actions.length ? actionsOf(actions) : note("", "No change by hand."),

@@ -113,8 +113,9 @@
     return `${weekday} ${year}-${month}-${day} ${hour}:${minute}:${second} ${timeZoneName.slice(3) || "+00:00"}`;
   };
 
-  // Times: ages are computed from the server's clock.
+  // Times: ages are computed from the clock of the server; those of what the store has, from the store's.
   const now = () => Date.now() + shift;
+  const storeNow = () => now() - (info?.clockOffsetMs || 0);
   const span = (ms) => {
     const s = Math.abs(ms) / 1000;
     if (s < 1) return Math.round(Math.abs(ms)) + " ms";
@@ -124,10 +125,10 @@
     return h ? h + " h " + m + " min" : m + " min" + (m < 10 && Math.floor(s) % 60 ? " " + Math.floor(s) % 60 + " s" : "");
   };
   const took = (ms) => ms < 1 ? Math.round(ms * 1000) + " µs" : ms < 1000 ? (ms < 10 ? ms.toFixed(1) : Math.round(ms)) + " ms" : ms < 60000 ? (ms / 1000).toFixed(1) + " s" : span(ms);
-  const ago = (at) => { const ms = now() - Date.parse(at); return ms < 1000 ? "just now" : span(ms) + " ago"; };
-  const ageOf = (at) => ago(at).replace(" ago", "");
+  const ago = (at, to = now()) => { const ms = to - Date.parse(at); return ms < 1000 ? "just now" : span(ms) + " ago"; };
+  const ageOf = (at, to) => ago(at, to).replace(" ago", "");
   const since = (at) => span(now() - Date.parse(at));
-  const until = (at) => { const ms = Date.parse(at) - now(); return ms <= 0 ? "now" : "in " + (ms < 1000 ? "1 s" : span(ms)); };
+  const until = (at, from = now()) => { const ms = Date.parse(at) - from; return ms <= 0 ? "now" : "in " + (ms < 1000 ? "1 s" : span(ms)); };
   // A local time without the seconds if they are zero; brief: also without the date if it is today's.
   const short = (local) => local ? local.replace(/:00 ([+-])/, " $1") : "";
   const shorter = (locals) => locals.every((local) => /:00 [+-]/.test(local)) ? short : (local) => local;
@@ -412,7 +413,7 @@
       may(!isOff && !isKind, "rule", "Reschedule…", false, () => reschedule(row)),
       may(!isOff && row.running, "cancel", row.isAsync ? "Cancel run" : "Ask run to stop", hungSince(row))];
     const notes = [], bad = (...texts) => notes.push(note("bad", texts));
-    if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since) + (row.pause.until ? ", until " + short(localOf(row.pause.until, row.zone)) : "")
+    if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since, row.isDurable ? storeNow() : now()) + (row.pause.until ? ", until " + short(localOf(row.pause.until, row.zone)) : "")
       + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));
     const wrong = wrongOf(row), listed = (rows, more) => rows.slice(0, 10).map((it, index) => [index && ", ", linkTo(it.name), more?.(it)]);
     const stop = row.running && row.actions.find((it) => it.action === "cancel" && Date.parse(it.at) >= Date.parse(row.runningSince));

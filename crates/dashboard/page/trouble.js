@@ -76,7 +76,7 @@
     faulty("failing", (age) => age && "for " + age);
     const parked = parkedIn(queues);
     bad(storeFailure, "#/queues", "store away" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
-    wait(facts.countFailure, "#/queues", "jobs counted " + ago(facts.asOf), facts.countFailure);
+    wait(facts.countFailure, "#/queues", "jobs counted " + ago(facts.asOf, storeNow()), facts.countFailure);
     bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "");
     for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error);
     const retrying = retryingIn(queues), isOutage = retries.some((it) => it.count >= OUTAGE);
@@ -90,12 +90,12 @@
       const texts = [it.due && plural(it.due) + " due", it.schedules.length && "its schedule does not fire", it.nearest && "nearest name: " + it.nearest, it.elsewhere];
       bad(true, toJobs({ state: "ready", task: it.task }), it.version ? `no process knows version ${it.version} of ${it.task}` : `no process ${it.elsewhere ? "runs" : "has"} ${it.task}`, texts.filter(Boolean).join("; "));
     }
-    const expired = nodes.filter((it) => it.hasRunOut), isNew = (it) => now() - Date.parse(it.at) < 600000;
+    const expired = nodes.filter((it) => it.hasRunOut), isNew = (it) => storeNow() - Date.parse(it.at) < 600000;
     for (const node of expired) bad(true, "#/nodes", "node " + node.label, "does not renew its lease");
-    const lost = ended.filter((it) => it.isLost), away = lost.filter((it) => !it.isBack), lostText = (it) => `${it.label} lost ${ago(it.at)}${it.jobs ? `, with ${plural(it.jobs)}` : ""}`;
+    const lost = ended.filter((it) => it.isLost), away = lost.filter((it) => !it.isBack), lostText = (it) => `${it.label} lost ${ago(it.at, storeNow())}${it.jobs ? `, with ${plural(it.jobs)}` : ""}`;
     const living = nodes.length - expired.length, count = living + new Set(away.map((it) => it.label)).size;
     if (away.length) add(away.some(isNew) ? "bad" : "wait", true, "#/nodes", `${living} of ${count} processes`, away.slice(0, 3).map(lostText).join("; "));
-    for (const it of lost.filter((it) => it.isBack).slice(0, 3)) add(isNew(it) ? "bad" : "wait", true, "#/nodes", "node " + it.label, `was lost ${ago(it.at)}, and is back`);
+    for (const it of lost.filter((it) => it.isBack).slice(0, 3)) add(isNew(it) ? "bad" : "wait", true, "#/nodes", "node " + it.label, `was lost ${ago(it.at, storeNow())}, and is back`);
     const astray = nodes.filter((it) => it.isClockOff);
     for (const it of astray.slice(0, 3)) bad(true, "#/nodes", "clock of " + it.label, offText(it.clockOffsetMs));
     const drained = nodes.filter((it) => it.pause);

@@ -91,7 +91,7 @@ impl App {
         let KnownSchedule::Stored(schedule) = self.store.as_ref()?.known(task.name()) else {
             return None;
         };
-        let own = task.last_runs.first().map(|run| run.started_at + run.took);
+        let own = task.last_runs.first().map(|run| run.started_at + run.took - self.clock_offset());
         schedule.last_end.clone().filter(|end| own.is_none_or(|own| own < end.at.utc()))
     }
 
@@ -100,10 +100,12 @@ impl App {
         let is_durable = self.tasks.get(task.name()).is_ok_and(|control| control.is_durable());
         let Some(store) = self.store.as_ref().filter(|_| is_durable) else { return };
         if let KnownSchedule::Stored(schedule) = store.known(task.name()) {
-            task.last_success = task.last_success.max(schedule.last_success.map(StoreTime::utc));
+            // By the clock of this process, as all instants of its task.
+            let here = |at: StoreTime| at.utc() + self.clock_offset();
+            task.last_success = task.last_success.max(schedule.last_success.map(here));
             if let Some(end) = self.end_elsewhere(task) {
                 task.streak = schedule.failures;
-                task.failing_since = task.failing_since.or(Some(end.at.utc()));
+                task.failing_since = task.failing_since.or(Some(here(end.at)));
                 end_streak_if(task, schedule.failures == 0);
             }
         }
@@ -137,9 +139,15 @@ impl App {
         self.store.as_ref().ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, none))
     }
 
+    /// The present time by the clock of the store, with which its instants are compared.
+    pub(crate) fn store_now(&self) -> DateTime<Utc> {
+        now() - self.clock_offset()
+    }
+
     /// By how much the clock of this process is ahead of the store's; zero unless it is off.
     pub(crate) fn clock_offset(&self) -> TimeDelta {
-        let offset = self.tasks.jobs().map(|jobs| jobs.clock_offset()).unwrap_or_default();
+        let jobs = self.tasks.jobs();
+        let offset = jobs.map(|jobs| now() - jobs.store_now().utc()).unwrap_or_default();
         let is_off = offset.abs().to_std().is_ok_and(|offset| offset > CLOCK_OFF);
         if is_off { offset } else { TimeDelta::zero() }
     }
@@ -159,7 +167,7 @@ impl App {
 
     /// Reports an action to the program, and keeps it for when no store answers.
     pub(crate) fn report(&self, action: &Action) {
-        let action = Action { at: StoreTime::from(now()), ..action.clone() };
+        let action = Action { at: self.store_now().into(), ..action.clone() };
         if let Some(on_action) = &self.options.on_action {
             on_action(&action);
         }

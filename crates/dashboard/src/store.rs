@@ -101,11 +101,6 @@ fn task_of(paused: &JobPause) -> Option<&str> {
     }
 }
 
-/// True if the schedule is paused now.
-pub(crate) fn is_paused(schedule: &StoredSchedule) -> bool {
-    schedule.pause.as_ref().is_some_and(|pause| pause.holds(now().into()))
-}
-
 impl Store {
     pub(crate) fn new(jobs: Jobs, schedules: Schedules, kept_for: Duration) -> Self {
         let places = |count| Arc::new(Semaphore::new(count));
@@ -122,6 +117,11 @@ impl Store {
             errors: JobState::ALL.map(|_| Look::new()),
             known: Mutex::default(),
         }
+    }
+
+    /// True if the schedule is paused now, by the clock of the store.
+    pub(crate) fn is_paused(&self, schedule: &StoredSchedule) -> bool {
+        schedule.pause.as_ref().is_some_and(|pause| pause.holds(self.jobs.store_now()))
     }
 
     /// For what needs no answer of the store, and for questions.
@@ -331,7 +331,9 @@ impl Store {
         match answer {
             Ok((list, pauses, sessions)) => {
                 schedules.sessions = sessions.into();
-                schedules.take(list);
+                let paused = list.iter().filter(|schedule| self.is_paused(schedule));
+                let paused = paused.map(|schedule| schedule.definition.name.clone()).collect();
+                schedules.take(list, paused);
                 schedules.take_pauses(pauses);
             }
             Err(problem) => schedules.fail(problem.detail()),
@@ -367,11 +369,9 @@ impl Store {
 }
 
 impl Answered {
-    fn take(&mut self, list: Vec<StoredSchedule>) {
+    fn take(&mut self, list: Vec<StoredSchedule>, paused: BTreeSet<String>) {
         let was_away = self.failure.take().is_some();
         let former = std::mem::take(&mut self.by_name);
-        let paused = list.iter().filter(|schedule| is_paused(schedule));
-        let paused = paused.map(|schedule| schedule.definition.name.clone()).collect();
         let formerly = std::mem::replace(&mut self.paused, paused);
         self.changed.extend(formerly.symmetric_difference(&self.paused).cloned());
         for schedule in list {

@@ -165,9 +165,9 @@ impl Reports {
         is_changed: bool,
         tasks: &BTreeMap<Arc<str>, JobTask>,
     ) {
-        let name = &*stored.definition.name;
+        let (name, now) = (&*stored.definition.name, self.jobs().store_now().utc());
         if let Some(last_fired) =
-            stored.last_fired.map(StoreTime::utc).filter(|at| *at > self.clock.wall() + AHEAD_MIN)
+            stored.last_fired.map(StoreTime::utc).filter(|at| *at > now + AHEAD_MIN)
         {
             let schedule = name.into();
             self.emit_of(name, StoreEvent::ScheduleAhead { schedule, last_fired }, tasks);

@@ -1,5 +1,6 @@
 //! Changes of tasks, queues and processes: `run`, `pause`, `resume`, `drain`, `cancel`, `enable`, `reschedule`.
 
+use chrono::{DateTime, Utc};
 use scheduler_api::{Changed, Node, Pause, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde_json::Value;
 
@@ -253,27 +254,26 @@ fn preview(preview: &Preview) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The instant at which a pause ends, as the API has it.
-/// An instant that has passed: as it is written, or by its age.
-pub(super) fn past(text: &str, ctx: &Context<'_>) -> Result<String, CliError> {
-    let age = duration(text).ok().and_then(|age| chrono::TimeDelta::from_std(age).ok());
-    let at = match age.and_then(|age| ctx.now().checked_sub_signed(age)) {
-        Some(at) => at,
-        None => times::instant(text, context::zone(None, ctx)?.zone, ctx.now())?,
-    };
-    Ok(times::rfc3339(at, scheduler_core::trigger::Zone::UTC))
+/// An instant as a person writes it.
+pub(super) fn instant(text: &str, ctx: &Context<'_>) -> Result<DateTime<Utc>, CliError> {
+    times::instant(text, context::zone(None, ctx)?.zone, ctx.now())
 }
 
+/// An instant as the API has it.
+pub(super) fn rfc3339(at: DateTime<Utc>) -> String {
+    times::rfc3339(at, scheduler_core::trigger::Zone::UTC)
+}
+
+/// The instant at which a pause ends, as the API has it.
 fn end_of_pause(until: &str, ctx: &Context<'_>) -> Result<String, CliError> {
-    let zone = context::zone(None, ctx)?.zone;
-    let until = times::instant(until, zone, ctx.now())?;
+    let until = instant(until, ctx)?;
     if until <= ctx.now() {
         let what = format!("the pause would end at {until}, which is past");
         return Err(CliError::unable(what).help("write a later instant, or --for 1h"));
     }
-    Ok(times::rfc3339(until, scheduler_core::trigger::Zone::UTC))
+    Ok(rfc3339(until))
 }
 
-fn millis(text: &str) -> Result<u64, CliError> {
+pub(super) fn millis(text: &str) -> Result<u64, CliError> {
     Ok(u64::try_from(duration(text)?.as_millis()).unwrap_or(u64::MAX))
 }

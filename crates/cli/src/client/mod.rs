@@ -114,8 +114,14 @@ pub(crate) struct ActionsArgs {
 fn list(args: &ActionsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let (by, after) = (args.by.clone(), args.after.clone());
     let (task, limit) = (args.task.clone(), Some(args.limit));
-    let since = args.since.as_deref().map(|since| changes::past(since, ctx)).transpose()?;
-    let path = format!("/actions?{}", query(&ActionsQuery { task, by, since, after, limit }));
+    let since = args.since.as_deref();
+    // An age counts by the clock of the store.
+    let within_ms = since.and_then(|since| changes::millis(since).ok());
+    let since = since.filter(|_| within_ms.is_none());
+    let since = since.map(|since| Ok(changes::rfc3339(changes::instant(since, ctx)?)));
+    let since = since.transpose()?;
+    let query = query(&ActionsQuery { task, by, since, within_ms, after, limit });
+    let path = format!("/actions?{query}");
     ask(&path, &args.client, shown, ctx)
 }
 

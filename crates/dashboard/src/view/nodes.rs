@@ -8,7 +8,7 @@ use scheduler_api::{EndedNode, Node, NodeJob, Nodes};
 
 use super::stored_state::pause_in;
 use crate::app::App;
-use crate::times::{instant, now};
+use crate::times::instant;
 
 /// The processes, each with the jobs that it runs; the jobs whose process is gone; and the processes that are gone.
 pub(crate) fn nodes(
@@ -37,7 +37,7 @@ pub(crate) fn nodes(
         }
     }
     let orphans = held.into_values().flatten().collect();
-    Nodes { now: instant(now()), as_of: instant(as_of), nodes, orphans, ended }
+    Nodes { now: instant(app.store_now()), as_of: instant(as_of), nodes, orphans, ended }
 }
 
 fn node(app: &App, session: &SessionInfo) -> Node {

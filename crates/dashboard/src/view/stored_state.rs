@@ -9,7 +9,7 @@ use scheduler_api::{Pause, SkippedTicks, Task};
 
 use super::task::words;
 use crate::app::App;
-use crate::store::{KnownSchedule, Store, is_paused};
+use crate::store::{KnownSchedule, Store};
 use crate::times::{instant, millis};
 
 /// Adds the state in the store to the row of a durable task.
@@ -24,7 +24,7 @@ pub(super) fn add_stored_state(row: &mut Task, app: &App) {
         KnownSchedule::Stored(schedule) => {
             add_rule(row, &control, &schedule);
             add_schedule(row, app, store, &schedule);
-            add_pause(row, app, &schedule);
+            add_pause(row, app, store, &schedule);
         }
         // A kind of job: its pause is in its snapshot.
         KnownSchedule::Absent => {}
@@ -84,7 +84,7 @@ pub(super) fn rule_in_words(app: &App, task: Option<&str>, text: &str) -> String
 
 fn add_schedule(row: &mut Task, app: &App, store: &Store, schedule: &StoredSchedule) {
     let next = store.schedules().upcoming(schedule, 1).first().copied().map(instant);
-    let shown = if is_paused(schedule) { &mut row.would_run_at } else { &mut row.next };
+    let shown = if store.is_paused(schedule) { &mut row.would_run_at } else { &mut row.next };
     *shown = next;
     let overridden = schedule.overridden.as_ref();
     row.schedule = Some(scheduler_api::Schedule {
@@ -104,8 +104,8 @@ fn add_schedule(row: &mut Task, app: &App, store: &Store, schedule: &StoredSched
     });
 }
 
-fn add_pause(row: &mut Task, app: &App, schedule: &StoredSchedule) {
-    let Some(pause) = schedule.pause.as_ref().filter(|_| is_paused(schedule)) else { return };
+fn add_pause(row: &mut Task, app: &App, store: &Store, schedule: &StoredSchedule) {
+    let Some(pause) = schedule.pause.as_ref().filter(|_| store.is_paused(schedule)) else { return };
     row.is_paused = true;
     if row.state == "waiting" {
         "paused".clone_into(&mut row.state);

@@ -146,7 +146,7 @@ pub(super) async fn pause(
     by: Extension<Caller>,
     body: Bytes,
 ) -> Accepted<Task> {
-    let pause = pause_of(&read(&body)?, by.who().name())?;
+    let pause = pause_of(&app, &read(&body)?, by.who().name())?;
     done(app, name, by, Act::Pause(pause)).await
 }
 
@@ -188,30 +188,30 @@ pub(super) fn read<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, Prob
     if body.is_empty() { Ok(T::default()) } else { parse(body) }
 }
 
-pub(super) fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
+/// Reads what a visitor has written. A length counts by the clock of what is paused.
+pub(super) fn pause_of(app: &App, request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
     let reason = request.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-    let until: Option<DateTime<Utc>> = match (&request.until, request.for_ms) {
-        (Some(_), Some(_)) => {
-            return Err(Problem::bad_request("`until` and `forMs` exclude each other"));
-        }
+    let pause = reason.into_iter().fold(Pause::new().by(who), Pause::reason);
+    let over = || Problem::bad_request("the pause would be over: its end has passed");
+    match (&request.until, request.for_ms) {
+        (Some(_), Some(_)) => Err(Problem::bad_request("`until` and `forMs` exclude each other")),
         (Some(until), None) => {
             let wrong = "`until` is no instant such as 2026-03-30T14:00:00Z";
-            Some(until.parse().map_err(|_| Problem::bad_request(wrong))?)
+            let until: DateTime<Utc> = until.parse().map_err(|_| Problem::bad_request(wrong))?;
+            let until = StoreTime::from(until).utc();
+            // One of the two clocks may be ahead.
+            if until > now().min(app.store_now()) { Ok(pause.until(until)) } else { Err(over()) }
         }
+        (None, Some(0)) => Err(over()),
         (None, Some(length)) => {
-            let wrong = || Problem::bad_request("`forMs` is too long");
-            let length = TimeDelta::from_std(Duration::from_millis(length));
-            let until = length.ok().and_then(|length| now().checked_add_signed(length));
-            Some(until.ok_or_else(wrong)?)
+            let length = Duration::from_millis(length);
+            let end = TimeDelta::from_std(length).ok().and_then(|by| now().checked_add_signed(by));
+            let end = end.ok_or_else(|| Problem::bad_request("`forMs` is too long"))?;
+            let last = StoreTime::MAX.utc();
+            Ok(if end < last { pause.lasting(length) } else { pause.until(last) })
         }
-        (None, None) => None,
-    };
-    let until = until.map(|until| StoreTime::from(until).utc());
-    if until.is_some_and(|until| until <= now()) {
-        return Err(Problem::bad_request("the pause would be over: its end has passed"));
+        (None, None) => Ok(pause),
     }
-    let pause = reason.into_iter().fold(Pause::new().by(who), Pause::reason);
-    Ok(until.into_iter().fold(pause, Pause::until))
 }
 
 /// The tasks that are meant, and the words for them.
@@ -253,7 +253,7 @@ pub(super) async fn pause_many(
     body: Bytes,
 ) -> Answer<Changed> {
     let request = read(&body)?;
-    let pause = pause_of(&request, by.who().name())?;
+    let pause = pause_of(&app, &request, by.who().name())?;
     many(&app, by, tasks_of(&request, &app)?, Act::Pause(pause)).await
 }
 
@@ -435,7 +435,7 @@ pub(super) async fn pause_queue(
     Extension(by): Extension<Caller>,
     body: Bytes,
 ) -> Accepted<Queue> {
-    let pause = pause_of(&read(&body)?, by.who().name())?;
+    let pause = pause_of(&app, &read(&body)?, by.who().name())?;
     change_queue(&app, queue, by, Some(pause)).await
 }
 

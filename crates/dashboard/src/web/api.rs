@@ -1,6 +1,7 @@
 //! Requests about tasks and the dashboard; the crate documents them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -154,7 +155,7 @@ pub(super) async fn actions(
 ) -> Answer<Actions> {
     let limit = query.limit.map_or(100, |limit| usize::try_from(limit).unwrap_or(ACTIONS_MAX));
     let limit = limit.clamp(1, ACTIONS_MAX);
-    let filter = filter_of(query)?;
+    let filter = filter_of(&app, query)?;
     let (asked, count) = (filter.clone(), u32::try_from(limit + 1).unwrap_or(u32::MAX));
     let stored = match app.store() {
         Ok(store) => Some(store.ask_briefly(move |jobs| jobs.actions(&asked, count)).await),
@@ -170,14 +171,16 @@ pub(super) async fn actions(
     Ok(Json(Actions { actions, has_more, is_partial }))
 }
 
-fn filter_of(query: ActionsQuery) -> Result<ActionFilter, Problem> {
+fn filter_of(app: &App, query: ActionsQuery) -> Result<ActionFilter, Problem> {
     let text = |text: Option<String>| text.filter(|text| !text.is_empty());
     let since = text(query.since).map(|since| since.parse::<DateTime<Utc>>()).transpose();
     let since = since
         .map_err(|_| Problem::bad_request("`since` is no instant such as 2026-03-30T14:00:00Z"))?;
     let after = text(query.after).map(|after| after.parse()).transpose();
+    let age = query.within_ms.map(Duration::from_millis);
+    let since = since.map(StoreTime::from);
     Ok(ActionFilter {
-        since: since.map(StoreTime::from),
+        since: since.or(age.map(|age| StoreTime::from(app.store_now()).before(age))),
         by: text(query.by),
         task: text(query.task),
         after: after.map_err(|_| Problem::bad_request("`after` is no identity of an action"))?,

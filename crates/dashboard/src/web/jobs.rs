@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::looks::{LIMIT, PATIENCE};
 use crate::problem::Problem;
 use crate::store::may_have_effect;
-use crate::times::{instant, now};
+use crate::times::instant;
 use crate::view;
 use crate::view::by_name;
 use crate::web::api::{Accepted, Answer};
@@ -66,7 +66,13 @@ pub(super) async fn jobs(
     let FoundJobs { jobs, after, looked_through } = found;
     let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect::<Result<_, _>>()?;
     let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
-    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after, looked_through }))
+    Ok(Json(scheduler_api::Jobs {
+        now: instant(app.store_now()),
+        jobs,
+        has_more,
+        after,
+        looked_through,
+    }))
 }
 
 /// `GET /jobs/{id}`
@@ -99,8 +105,8 @@ pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
     let (depths, as_of) = seen.or_unanswered()?;
     let unknown = store.unknown_tasks(&depths);
     Ok(Json(Queues {
-        now: instant(now()),
-        as_of: instant(as_of),
+        now: instant(app.store_now()),
+        as_of: instant(as_of - app.clock_offset()),
         queues: view::queues(&app, &store.queues(&depths), &depths, &store.pauses())?,
         unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
         count_failure,

@@ -13,7 +13,6 @@ use scheduler_api::{Node, Nodes};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::store::{may_have_effect, running_jobs};
-use crate::times::now;
 use crate::view;
 use crate::web::actions::{pause_of, read};
 use crate::web::api::{Accepted, Answer};
@@ -24,7 +23,7 @@ pub(super) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
     let store = app.store()?;
     store.look_if_old().await;
     let (running, as_of) = store.running().await.or_unanswered()?;
-    Ok(Json(view::nodes(&app, &store.sessions(), &running, as_of)))
+    Ok(Json(view::nodes(&app, &store.sessions(), &running, as_of - app.clock_offset())))
 }
 
 /// `POST /nodes/{name}/pause`
@@ -34,7 +33,7 @@ pub(super) async fn pause(
     Extension(by): Extension<Caller>,
     body: Bytes,
 ) -> Accepted<Node> {
-    let pause = pause_of(&read(&body)?, by.who().name())?;
+    let pause = pause_of(&app, &read(&body)?, by.who().name())?;
     change(&app, name, by, Some(pause)).await
 }
 
@@ -78,7 +77,7 @@ async fn change(app: &Arc<App>, name: String, by: Caller, pause: Option<Pause>) 
     let answer = app.store()?.ask(ask).await;
     app.store()?.expire();
     let (id, sessions, running) = answer??;
-    let rows = view::nodes(app, &sessions, &running, now()).nodes.into_iter();
+    let rows = view::nodes(app, &sessions, &running, app.store_now()).nodes.into_iter();
     let row = rows.into_iter().find(|row| row.session == id);
     let ended = || Problem::new(StatusCode::CONFLICT, "the process has ended meanwhile");
     Ok((StatusCode::ACCEPTED, Json(row.ok_or_else(ended)?)))

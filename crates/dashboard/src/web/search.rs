@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::times::{instant, now};
+use crate::times::instant;
 use crate::view;
 use crate::web::api::Answer;
 use crate::web::guard::Caller;
@@ -176,7 +176,7 @@ pub(super) async fn errors(
         Some(state) => (*store.errors(state, ask).await.or_unanswered()?.0).clone(),
         None => store.search(caller.who().name(), ask).await?,
     };
-    Ok(Json(JobErrors { now: instant(now()), ..found }))
+    Ok(Json(JobErrors { now: instant(app.store_now()), ..found }))
 }
 
 impl Search {

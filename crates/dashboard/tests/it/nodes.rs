@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::store::{Model, SessionId, Store, StoreTime};
-use scheduler::{Clock, NodeOptions, SystemClock, Until};
+use scheduler::{Clock, NodeOptions, Schedule, SystemClock, Until, tasks};
 use scheduler_store::{Close, Open, Renew, SessionTask};
 use serde_json::{Value, json};
 
@@ -162,6 +163,45 @@ fn a_clock_that_is_off_is_said_of_the_process_and_not_of_its_tasks() {
         metric(&served, name).filter(|at| *at > 0.0)
     });
     assert!((at - by_store).abs() < 60.0, "{at} by the store's clock, which shows {by_store}");
+    served.stop();
+}
+
+/// The length of a pause and the age of what the store has do not depend on the clock of the process that is asked.
+#[test]
+fn pauses_and_ages_are_by_the_clock_of_the_store() {
+    let behind = Duration::from_secs(59 * 60);
+    let of_store = move || SystemClock::new().wall() - behind;
+    let node = NodeOptions::default().label("web-1").lease(Duration::from_secs(1));
+    let nightly = Schedule::cron("0 0 3 * * *").zone("UTC").durable();
+    let builder = builder().tasks(tasks![mail]).task("nightly", nightly, |_| {});
+    let store = Model::with_clock(move || StoreTime::from(of_store()));
+    let served = serve(&dashboard(), builder.store(store).node(node));
+    eventually(|| served.get("/api/v1/nodes").json()["nodes"][0].get("clockOffsetMs").map(drop));
+    let at = |text: &Value| text.as_str().unwrap().parse::<DateTime<Utc>>().unwrap();
+    let minutes = |length: TimeDelta| (length.num_seconds() as f64 / 60.0).round();
+    let (half_an_hour, until) =
+        (json!({ "forMs": 1_800_000 }), of_store() + Duration::from_secs(1_800));
+    for body in [half_an_hour, json!({ "until": until.to_rfc3339() })] {
+        for path in ["tasks/mail", "tasks/nightly", "queues/letters", "nodes/web-1"] {
+            let paused = served.post(&format!("/api/v1/{path}/pause"), &body.to_string());
+            assert_eq!(paused.status, 202, "{path}: {paused:?}");
+            let row = paused.json();
+            let length = at(&row["pause"]["until"]) - of_store();
+            assert_eq!(minutes(length), 30.0, "{path}: {row}");
+            assert!(!path.starts_with("tasks") || row["isPaused"] == true, "{path}: {row}");
+        }
+    }
+    for path in ["jobs", "queues", "nodes", "jobs:errors?state=parked"] {
+        let answer = served.get(&format!("/api/v1/{path}")).json();
+        for instant in [Some(&answer["now"]), answer.get("asOf")].into_iter().flatten() {
+            assert_eq!(minutes(at(instant) - of_store()), 0.0, "{path}: {answer}");
+        }
+    }
+    let actions = |age: u64| {
+        let path = format!("/api/v1/actions?withinMs={age}");
+        served.get(&path).json()["actions"].as_array().unwrap().len()
+    };
+    assert_eq!((actions(0), actions(60_000)), (0, 8));
     served.stop();
 }
 
