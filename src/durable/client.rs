@@ -157,8 +157,15 @@ impl Client {
         }
     }
 
+    /// Hears the store's clock, unless the lease of this process has just brought it.
+    pub(super) fn hear_clock(&self) -> Result<(), StoreError> {
+        let node = self.0.node.get().and_then(Weak::upgrade);
+        let is_heard = node.is_some_and(|node| node.outage().is_none());
+        if is_heard { Ok(()) } else { self.sync_clock() }
+    }
+
     /// Asks for the store's clock, by the renewal of a session that does not exist.
-    pub(super) fn sync_clock(&self) -> Result<(), StoreError> {
+    fn sync_clock(&self) -> Result<(), StoreError> {
         let session = SessionId::from_uuid(Uuid::nil());
         let renew =
             Renew { clock_offset: None, session, lease: Duration::ZERO, not_after: StoreTime::MAX };

@@ -147,11 +147,10 @@ impl Jobs {
         Ok(self.pauses()?.iter().any(|paused| is_of(&paused.scope)))
     }
 
-    /// A pause with its end by the clock of the store, which is asked for a length: this process may have its own clock off, and
-    /// never have heard the store's.
+    /// A pause with its end. A length counts by the clock of the store: that of this process may be off.
     pub(super) fn ending(&self, pause: &Pause) -> Result<Pause, JobsError> {
         if pause.length.is_some() {
-            self.inner.client.sync_clock()?;
+            self.inner.client.hear_clock()?;
         }
         Ok(pause.beginning_at(self.store_now().utc()))
     }

@@ -855,8 +855,13 @@ test("an outage with attempts left, and a job that hangs elsewhere, are in the b
   equal(await row.locator("td[data-label=Retrying]").textContent(), "50", "retrying");
   await item(/50 × shop::charge: POST \/charges\/\*: Service Unavailable$/).click();
   await page.locator("#jobs tbody tr").first().getByText(/Service Unavailable/).waitFor();
+  const post = (path, body) => scene.api(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
   await scene.tell("mend");
-  await scene.api("jobs:retry", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ matching: { state: "ready", task: "shop::charge" } }) });
+  await post("queues/default/pause", {});
+  await post("jobs:retry", { matching: { state: "ready", task: "shop::charge" } });
+  await page.locator("#trouble").getByText(/default by ops: 50 jobs wait, 50 of them with an error$/).waitFor({ timeout: 15000 });
+  await item(/50 jobs wait to run again$/).waitFor();
+  await post("queues/default/resume", {});
   await page.locator("#trouble").getByText(/wait to run again/).waitFor({ state: "hidden", timeout: 15000 });
   await page.finish();
 });

@@ -21,9 +21,6 @@ use crate::problem::Problem;
 use crate::store::{KnownSchedule, LostNodes, Store};
 use crate::times::now;
 
-/// The end of a run is in the store by then, as a rule.
-const END_STORED_WITHIN: Duration = Duration::from_secs(10);
-
 pub(crate) struct App {
     pub(crate) tasks: Tasks,
     pub(crate) options: Options,
@@ -117,15 +114,8 @@ impl App {
     fn end_mended_streak(&self, task: &mut TaskSnapshot, store: &Store) {
         let Some((depths, asked_at)) = store.known_depths().answer else { return };
         let last = task.last_runs.first().map(|run| run.started_at + run.took);
-        let ended_at = last.unwrap_or(self.started_at);
-        let counts = |count: fn(&QueueDepth) -> u64| -> u64 {
-            depths.iter().filter(|depth| depth.task == task.name()).map(count).sum()
-        };
-        // The end of the last run is stored a moment after it: until then its job is among the running ones.
-        let is_stored =
-            counts(|depth| depth.running) == 0 || asked_at > ended_at + END_STORED_WITHIN;
-        let has_failed = counts(|depth| depth.parked + depth.retrying) > 0;
-        end_streak_if(task, asked_at > ended_at && is_stored && !has_failed);
+        let is_mended = is_mended(&depths, task.name(), asked_at, last.unwrap_or(self.started_at));
+        end_streak_if(task, is_mended);
     }
 
     /// The store.
@@ -199,6 +189,20 @@ impl App {
         }
         action
     }
+}
+
+/// Returns true if the store had no failed job of the task at an instant, and each end before it. An end is stored a moment after
+/// the run: until then its job is among the running ones.
+fn is_mended(
+    depths: &[QueueDepth],
+    task: &str,
+    asked_at: DateTime<Utc>,
+    ended_at: DateTime<Utc>,
+) -> bool {
+    let own = || depths.iter().filter(|depth| depth.task == task);
+    let oldest_running = own().filter_map(|depth| depth.oldest_running).max();
+    let all_before = asked_at - oldest_running.unwrap_or_default();
+    all_before > ended_at && own().all(|depth| depth.parked + depth.retrying == 0)
 }
 
 fn end_streak_if(task: &mut TaskSnapshot, is_over: bool) {
@@ -305,4 +309,30 @@ impl fmt::Debug for Options {
 fn program_name() -> Option<String> {
     let path = std::env::current_exe().ok()?;
     Some(path.file_stem()?.to_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_mended_once_the_end_of_its_last_run_is_stored_and_no_job_has_failed() {
+        let depth = |task: &str| QueueDepth::empty("default".to_owned(), task.to_owned());
+        let at = |second| DateTime::from_timestamp(second, 0).unwrap_or_default();
+        let (asked_at, ended_at) = (at(100), at(90));
+        let is = |mail: QueueDepth| {
+            let other = QueueDepth { parked: 3, ..depth("other") };
+            is_mended(&[other, mail], "mail", asked_at, ended_at)
+        };
+        assert!(is(depth("mail")), "no job is left");
+        assert!(!is(QueueDepth { parked: 1, ..depth("mail") }));
+        assert!(!is(QueueDepth { retrying: 1, due: 1, ..depth("mail") }), "due or not");
+        let running = |seconds| {
+            let oldest_running = Some(Duration::from_secs(seconds));
+            QueueDepth { running: 1, oldest_running, ..depth("mail") }
+        };
+        assert!(is(running(9)), "it was claimed after that end");
+        assert!(!is(running(11)), "it may be the one that has just ended");
+        assert!(!is_mended(&[], "mail", ended_at, asked_at), "the store is not asked yet");
+    }
 }

@@ -67,7 +67,7 @@ impl Tx<'_> {
         let sql = sql!(
             "SELECT {action} FROM scheduler_action INDEXED BY scheduler_action_at \
              WHERE at >= ?1 AND (at, id) < (?2, ?3) AND (?4 IS NULL OR done_by = ?4) \
-             AND (?5 IS NULL OR task = ?5 OR target = ?5 AND kind IN ('job', 'task', 'queue', 'schedule')) \
+             AND (?5 IS NULL OR task = ?5 OR target = ?5) \
              ORDER BY at DESC, id DESC LIMIT ?6"
         );
         let since = filter.since.map_or(i64::MIN, StoreTime::as_micros);

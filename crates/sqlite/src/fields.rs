@@ -199,6 +199,10 @@ macro_rules! sql {
 }
 pub(crate) use sql;
 
+/// The columns that a session has while it is open and after its end.
+const SESSION_COLUMNS: &str = "id, label, build, opened_at, application, tasks, queues, concurrency, clock_offset, pause_since, \
+                               pause_until, paused_by, pause_reason";
+
 /// Puts lists of columns in place of their names. The first parameter is for what the list has not.
 pub(crate) fn with_columns(text: &str) -> String {
     let values = |count: usize| joined((2..count + 2).map(|number| format!("?{number}")));
@@ -220,6 +224,7 @@ pub(crate) fn with_columns(text: &str) -> String {
             &joined(SCHEDULE_COLUMNS.iter().map(|column| column.name.to_owned())),
         )
         .replace("{schedule_values}", &values(SCHEDULE_COLUMNS.len()))
+        .replace("{session}", SESSION_COLUMNS)
         .replace("{action}", &joined(ACTION_COLUMNS.iter().map(|column| column.name.to_owned())))
         .replace("{action_values}", &values(ACTION_COLUMNS.len()))
 }

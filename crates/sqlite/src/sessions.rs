@@ -80,12 +80,11 @@ impl Tx<'_> {
     fn end_session(&self, session: SessionId, found_by: Option<&str>) -> rusqlite::Result<()> {
         let id = session.as_uuid().into_bytes();
         self.execute(
-            "INSERT INTO scheduler_ended_session (id, label, build, opened_at, application, tasks, queues, concurrency, \
-               clock_offset, pause_since, pause_until, paused_by, pause_reason, ended_at, found_by, jobs) \
-             SELECT id, label, build, opened_at, application, tasks, queues, concurrency, \
-               clock_offset, pause_since, pause_until, paused_by, pause_reason, ?2, ?3, \
-               (SELECT count(*) FROM scheduler_job INDEXED BY scheduler_job_running WHERE state = 'running' AND session = ?1) \
-             FROM scheduler_session WHERE id = ?1 ON CONFLICT (id) DO NOTHING",
+            sql!(
+                "INSERT INTO scheduler_ended_session ({session}, ended_at, found_by, jobs) SELECT {session}, ?2, ?3, \
+                   (SELECT count(*) FROM scheduler_job INDEXED BY scheduler_job_running WHERE state = 'running' AND session = ?1) \
+                 FROM scheduler_session WHERE id = ?1 ON CONFLICT (id) DO NOTHING"
+            ),
             params![id, self.now.as_micros(), found_by.map(storable)],
         )?;
         self.execute("DELETE FROM scheduler_session WHERE id = ?1", params![id])?;
@@ -264,8 +263,9 @@ impl Tx<'_> {
 
     pub(crate) fn sessions(&self) -> rusqlite::Result<Vec<SessionInfo>> {
         let mut sessions = self.all(
-            "SELECT id, label, build, opened_at, application, tasks, queues, concurrency, clock_offset, pause_since, pause_until, \
-               paused_by, pause_reason, boot <> ?1 OR lease_until <= ?2 FROM scheduler_session ORDER BY id",
+            sql!(
+                "SELECT {session}, boot <> ?1 OR lease_until <= ?2 FROM scheduler_session ORDER BY id"
+            ),
             params![self.boot_id, self.since_boot],
             |row| {
                 let mut session = self.session_info(row)?;
@@ -274,10 +274,11 @@ impl Tx<'_> {
             },
         )?;
         sessions.extend(self.all(
-            "SELECT id, label, build, opened_at, application, tasks, queues, concurrency, clock_offset, pause_since, pause_until, \
-               paused_by, pause_reason, ended_at, found_by, jobs \
-             FROM scheduler_ended_session INDEXED BY scheduler_ended_session_at \
-             WHERE ended_at > ?1 ORDER BY ended_at DESC, id",
+            sql!(
+                "SELECT {session}, ended_at, found_by, jobs \
+                 FROM scheduler_ended_session INDEXED BY scheduler_ended_session_at \
+                 WHERE ended_at > ?1 ORDER BY ended_at DESC, id"
+            ),
             params![self.kept_since()],
             |row| {
                 let mut fields = FieldReader::new(row);
@@ -292,7 +293,7 @@ impl Tx<'_> {
         Ok(sessions)
     }
 
-    /// The columns that both tables have.
+    /// The columns that both tables have, which are the list `session`.
     fn session_info(&self, row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
         let mut fields = FieldReader::new(row);
         let mut session = SessionInfo::new(session_at(row, 0)?, fields.time(3)?);

@@ -64,7 +64,7 @@ const RANGES: [(&str, usize, &str); 19] = [
 ];
 
 /// The lists of columns in statements, and one column in place of each: a plan is the same.
-const LISTS: [(&str, &str); 12] = [
+const LISTS: [(&str, &str); 13] = [
     ("action", "verb"),
     ("action_values", "?2"),
     ("job", "id, payload"),
@@ -73,6 +73,7 @@ const LISTS: [(&str, &str); 12] = [
     ("job_repair", "lost = ?2"),
     ("job_all", "lost = ?2"),
     ("schedule", "name"),
+    ("session", "id, label, build, opened_at, application, tasks, concurrency"),
     ("schedule_values", "?2"),
     ("new_job", "id"),
     ("new_job_of_it", "id"),

@@ -246,9 +246,7 @@ impl Action {
         let is = |wanted: &Option<String>, text: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted == text)
         };
-        let is_of = |task: &String| {
-            self.task.as_ref() == Some(task) || self.name == *task && self.kind.is_named()
-        };
+        let is_of = |name: &String| self.task.as_ref() == Some(name) || self.name == *name;
         filter.since.is_none_or(|since| since <= self.at)
             && is(&filter.by, &self.by)
             && filter.task.as_ref().is_none_or(is_of)
@@ -318,7 +316,7 @@ pub struct ActionFilter {
     pub since: Option<StoreTime>,
     /// Of this person, as the commands were signed.
     pub by: Option<String>,
-    /// About this task, schedule or queue, or the jobs of this task.
+    /// About this task, schedule, queue or process, or the jobs of this task.
     pub task: Option<String>,
     /// Before this one in the list: the next page.
     pub after: Option<ActionId>,

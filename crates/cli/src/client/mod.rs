@@ -118,8 +118,8 @@ fn list(args: &ActionsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     // An age counts by the clock of the store.
     let within_ms = since.and_then(|since| changes::millis(since).ok());
     let since = since.filter(|_| within_ms.is_none());
-    let since = since.map(|since| Ok(changes::rfc3339(changes::instant(since, ctx)?)));
-    let since = since.transpose()?;
+    let since = since.map(|since| changes::instant(since, ctx)).transpose()?;
+    let since = since.map(changes::rfc3339);
     let query = query(&ActionsQuery { task, by, since, within_ms, after, limit });
     let path = format!("/actions?{query}");
     ask(&path, &args.client, shown, ctx)

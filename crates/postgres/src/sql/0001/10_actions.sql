@@ -37,7 +37,7 @@ begin
     a.verb, a.kind, a.target, a.task, a.count, a.reason, a.old_value, a.new_value
   from {s}.action a
   where (a.at, a.id) < (v_at, v_id) and a.at >= coalesce(p_since, '-infinity') and (p_by is null or a.done_by = p_by)
-    and (p_task is null or a.task = p_task or (a.target = p_task and a.kind in ('job', 'task', 'queue', 'schedule')))
+    and (p_task is null or a.task = p_task or a.target = p_task)
   order by a.at desc, a.id desc limit p_limit;
 end $$;
 

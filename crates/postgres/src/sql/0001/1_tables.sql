@@ -24,26 +24,14 @@ create table {s}.session (
 ) with (fillfactor = 50);
 
 -- A session that has ended, for an hour. `found_by` is null if its process has closed it; otherwise its lease had run out, and this
--- process has found that.
+-- process has found that. INVARIANT: its first columns are those of a session, in their order: `keep_ended` copies the whole row.
 create table {s}.ended_session (
-  id uuid primary key,
-  label text not null,
-  build text not null,
-  opened_at timestamptz not null,
-  application text collate "C" not null,
-  tasks text[] collate "C" not null,
-  versions bigint[] not null,
-  queues text[] collate "C",
-  concurrency bigint not null,
-  clock_offset bigint,
-  pause_since timestamptz,
-  pause_until timestamptz,
-  paused_by text,
-  pause_reason text,
+  like {s}.session,
   ended_at timestamptz not null,
   found_by text,
   -- The number of jobs that it held.
-  jobs bigint not null
+  jobs bigint not null,
+  primary key (id)
 );
 
 create index ended_session_at on {s}.ended_session (ended_at, id);

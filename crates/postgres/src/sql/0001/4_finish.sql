@@ -239,11 +239,8 @@ end $$;
 
 -- Keeps the sessions of `gone` for an hour, which a process of this name has found lost, or which were closed.
 define keep_ended(at, found_by) as $$
-insert into {s}.ended_session (id, label, build, opened_at, application, tasks, versions, queues, concurrency, clock_offset,
-      pause_since, pause_until, paused_by, pause_reason, ended_at, found_by, jobs)
-    select g.id, g.label, g.build, g.opened_at, g.application, g.tasks, g.versions, g.queues, g.concurrency, g.clock_offset,
-      g.pause_since, g.pause_until, g.paused_by, g.pause_reason, {at}, {found_by},
-      (select count(*) from {s}.job j where j.state = 'running' and j.session = g.id)
+insert into {s}.ended_session
+    select g.*, {at}, {found_by}, (select count(*) from {s}.job j where j.state = 'running' and j.session = g.id)
     from gone g on conflict (id) do nothing
 $$;
 

@@ -89,13 +89,13 @@ declare
   v_now timestamptz := {clock};
 begin
   return query
-  select s.id, s.label, s.build, s.opened_at, s.lease_until <= v_now, s.application, s.tasks, s.versions, s.queues, s.concurrency,
-    s.clock_offset, case when s.pause_until is null or s.pause_until > v_now then s.pause_since end, s.pause_until, s.paused_by,
-    s.pause_reason, null::timestamptz, null::text, null::bigint
-  from {s}.session s order by s.id;
-  return query
-  select e.id, e.label, e.build, e.opened_at, false, e.application, e.tasks, e.versions, e.queues, e.concurrency,
-    e.clock_offset, case when e.pause_until is null or e.pause_until > v_now then e.pause_since end, e.pause_until, e.paused_by,
-    e.pause_reason, e.ended_at, e.found_by, e.jobs
-  from {s}.ended_session e where e.ended_at > v_now - '1 hour'::interval order by e.ended_at desc, e.id;
+  select x.id, x.label, x.build, x.opened_at, x.ended_at is null and x.lease_until <= v_now, x.application, x.tasks, x.versions,
+    x.queues, x.concurrency, x.clock_offset,
+    case when x.pause_until is null or x.pause_until > v_now then x.pause_since end, x.pause_until, x.paused_by, x.pause_reason,
+    x.ended_at, x.found_by, x.jobs
+  from (
+    select s.*, null::timestamptz as ended_at, null::text as found_by, null::bigint as jobs from {s}.session s
+    union all
+    select e.* from {s}.ended_session e where e.ended_at > v_now - '1 hour'::interval) x
+  order by x.ended_at desc nulls first, x.id;
 end $$;
