@@ -169,8 +169,13 @@ impl Client {
         let session = SessionId::from_uuid(Uuid::nil());
         let renew =
             Renew { clock_offset: None, session, lease: Duration::ZERO, not_after: StoreTime::MAX };
+        let wall = || StoreTime::from(self.0.clock.wall()).as_micros();
+        let before = wall();
         let now = self.call(|store| store.renew(&renew))?.now;
         self.observe_time(now, self.0.clock.boot_time());
+        // Within what the request has taken they agree.
+        let nearest = now.as_micros().clamp(before, wall().max(before));
+        self.observe_offset(nearest.saturating_sub(now.as_micros()));
         Ok(())
     }
 

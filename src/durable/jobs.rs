@@ -414,7 +414,7 @@ impl Jobs {
         self.inner.client.store_now()
     }
 
-    /// By how much the clock of this process is ahead of the store's, as far as its node has measured; zero within what a request takes.
+    /// By how much the clock of this process is ahead of the store's, as far as it has measured that; zero within what a request takes.
     #[must_use]
     pub fn clock_offset(&self) -> TimeDelta {
         self.inner.client.ahead()

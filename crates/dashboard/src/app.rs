@@ -136,8 +136,7 @@ impl App {
 
     /// By how much the clock of this process is ahead of the store's; zero unless it is off.
     pub(crate) fn clock_offset(&self) -> TimeDelta {
-        let jobs = self.tasks.jobs();
-        let offset = jobs.map(|jobs| now() - jobs.store_now().utc()).unwrap_or_default();
+        let offset = self.tasks.jobs().map(|jobs| jobs.clock_offset()).unwrap_or_default();
         let is_off = offset.abs().to_std().is_ok_and(|offset| offset > CLOCK_OFF);
         if is_off { offset } else { TimeDelta::zero() }
     }

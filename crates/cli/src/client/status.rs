@@ -269,14 +269,12 @@ fn decided(pause: &Pause) -> String {
 
 /// The jobs of a paused queue.
 fn waiting(depth: &Depth) -> String {
-    let wait = match depth.due + depth.later {
-        0 => return String::new(),
-        1 => "1 job waits".to_owned(),
-        count => format!("{count} jobs wait"),
-    };
-    match depth.retrying {
-        0 => wait,
-        retrying => format!("{wait}, {retrying} of them with an error"),
+    let count = depth.due + depth.later;
+    let wait = if count == 1 { "1 job waits".to_owned() } else { format!("{count} jobs wait") };
+    match (count, depth.retrying) {
+        (0, _) => String::new(),
+        (_, 0) => wait,
+        (_, retrying) => format!("{wait}, {retrying} of them with an error"),
     }
 }
 
