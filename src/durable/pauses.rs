@@ -147,7 +147,7 @@ impl Jobs {
         Ok(self.pauses()?.iter().any(|paused| is_of(&paused.scope)))
     }
 
-    /// A pause with its end. A length counts by the clock of the store, because that of this process may be off.
+    /// A pause with its end. A length counts by the clock of the store, because the clock of this process may be off.
     pub(super) fn ending(&self, pause: &Pause) -> Result<Pause, JobsError> {
         if pause.length.is_some() {
             self.inner.client.hear_clock()?;
