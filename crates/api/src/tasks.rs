@@ -5,6 +5,9 @@ json! {
     struct Tasks {
         now: String,
         tasks: Vec<Task>,
+    } optional {
+        /// The time of the store, which fires the ticks of durable tasks.
+        store_now: String,
     }
 
     /// A task: a row of the list, or by itself with `upcoming` and `durations`.

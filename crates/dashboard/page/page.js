@@ -115,7 +115,7 @@
 
   // Times: ages are computed from the clock of the server; those of what the store has, from the store's.
   const now = () => Date.now() + shift;
-  const storeNow = () => now() - (info?.clockOffsetMs || 0);
+  const storeNow = () => now() - (info?.clockOffsetMs || 0), clockOf = (row) => row.isDurable ? storeNow() : now();
   const span = (ms) => {
     const s = Math.abs(ms) / 1000;
     if (s < 1) return Math.round(Math.abs(ms)) + " ms";
@@ -227,7 +227,7 @@
     const wrong = wrongOf(row);
     if (wrong?.kind === "late") return ["overdue", "for " + span(now() - wrong.since)];
     if (wrong?.kind === "hung") return ["when this run ends", wrong.due ? `was due ${span(now() - wrong.due)} ago` : ""];
-    return [until(row.next), brief(localOf(row.next, row.zone))];
+    return [until(row.next, clockOf(row)), brief(localOf(row.next, row.zone))];
   };
 
   // A row of the list. Its elements stay, so that focus does.
@@ -280,7 +280,7 @@
     set(parts.since, (isDown(row) ? "critical and down; " : "") + (row.streak && row.failingSince ? "for " + since(row.failingSince) + first : "") + (row.streak || isDown(row) ? (row.lastSuccess ? "; last success " + ago(row.lastSuccess) : "; no success since the start") : ""));
     const [next, nextAt] = nextText(row);
     set(parts.next, next); set(parts.nextAt, nextAt);
-    if (!row.last) { const tick = row.schedule?.lastTick; set(parts.last, tick ? "ticked " + ago(tick) : row.isDurable ? "no run here yet" : "no run yet"); set(parts.took, row.isDurable ? "this process has run none" : ""); return; }
+    if (!row.last) { const tick = row.schedule?.lastTick; set(parts.last, tick ? "ticked " + ago(tick, storeNow()) : row.isDurable ? "no run here yet" : "no run yet"); set(parts.took, row.isDurable ? "this process has run none" : ""); return; }
     const [mark, outcomeWord, outcomeClass] = outcome(row.last.outcome);
     parts.last.className = "outcome age " + outcomeClass;
     set(parts.last, `${mark} ${outcomeWord}, ${ago(row.last.endedAt)}`);
@@ -413,7 +413,7 @@
       may(!isOff && !isKind, "rule", "Reschedule…", false, () => reschedule(row)),
       may(!isOff && row.running, "cancel", row.isAsync ? "Cancel run" : "Ask run to stop", hungSince(row))];
     const notes = [], bad = (...texts) => notes.push(note("bad", texts));
-    if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since, row.isDurable ? storeNow() : now()) + (row.pause.until ? ", until " + short(localOf(row.pause.until, row.zone)) : "")
+    if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since, clockOf(row)) + (row.pause.until ? ", until " + short(localOf(row.pause.until, row.zone)) : "")
       + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));
     const wrong = wrongOf(row), listed = (rows, more) => rows.slice(0, 10).map((it, index) => [index && ", ", linkTo(it.name), more?.(it)]);
     const stop = row.running && row.actions.find((it) => it.action === "cancel" && Date.parse(it.at) >= Date.parse(row.runningSince));
@@ -429,15 +429,15 @@
     if (isDown(row)) bad("▲ It is critical, and has not succeeded within its grace: the program reports DOWN.");
     if (row.triggerFailure) bad("Its trigger failed: " + row.triggerFailure);
     if (row.storeFailure) bad("What the store knows of it is missing: " + row.storeFailure);
-    const upcoming = timesOf(row.upcoming, row.zone, (at) => row.isPaused && !row.pause.until ? "if resumed" : until(at));
+    const upcoming = timesOf(row.upcoming, row.zone, (at) => row.isPaused && !row.pause.until ? "if resumed" : until(at, clockOf(row)));
     const code = (text) => text && el("code", text), jobsOf = (state) => row.isDurable && info.sections.includes("jobs") && el("a", { href: toJobs({ state, task: row.name }) }, state);
     refill($("task"), crumb("#/tasks", "← All tasks"),
       el("div.title", el("h1", { id: "task-title", tabindex: "-1" }, named(row.name)), withIcon("status", status(row)), el("span.tags", badges(row).map(badge)), el("div.buttons", buttons)),
       notes,
       el("div.grid",
         card("h-schedule", "Schedule", factsOf(
-          ["Rule", row.words || row.rule], ["By hand", durable?.isOverridden && `${durable.overriddenBy ? "by " + durable.overriddenBy + ", " : ""}${ago(durable.overriddenAt)}; before: ${durable.ruleBefore}`], ["Cron", code(row.expression)], ["Zone", row.expression && row.zone],
-          ["Ticks", durable && `${durable.fired} in all processes` + (durable.lastTick ? ", the last " + ago(durable.lastTick) : "")], ["Skipped", durable && skips(durable.skipped)],
+          ["Rule", row.words || row.rule], ["By hand", durable?.isOverridden && `${durable.overriddenBy ? "by " + durable.overriddenBy + ", " : ""}${ago(durable.overriddenAt, storeNow())}; before: ${durable.ruleBefore}`], ["Cron", code(row.expression)], ["Zone", row.expression && row.zone],
+          ["Ticks", durable && `${durable.fired} in all processes` + (durable.lastTick ? ", the last " + ago(durable.lastTick, storeNow()) : "")], ["Skipped", durable && skips(durable.skipped)],
           ["Jobs", jobsOf("parked"), jobsOf("ready") && " ", jobsOf("ready")], ["Function", code(row.function)], ["Source", code(row.source)], ["Pool", row.pool + (row.isAsync ? ", async" : "")])),
         card("h-next", wrong?.kind === "hung" ? "Fire times; none starts a run before this one ends" : upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run", upcoming.length ? el("ol.upcoming", upcoming) : el("p.dim", nextText(row)[0])),
         card("h-runs", "Runs", factsOf(

@@ -42,7 +42,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `GET /info` | `application`, `version`, `sections`, `now`, `zone`, `visitor`, `counts`, `down` (critical tasks that are), `pools`, `history`, `streams` |
-//! | `GET /tasks` | `now`, `tasks`: a row for each |
+//! | `GET /tasks` | `now`, `storeNow`, `tasks`: a row for each |
 //! | `GET /tasks/{name}` | its row, with `upcoming` (the next ten fire times) and `durations` |
 //! | `GET /tasks/{name}/runs?limit=100&before=17` | `runs`, the latest first, and `hasMore` |
 //! | `GET /tasks/{name}/next?n=10` | `times`: `at` and, after a change of the clocks, `clockChange` |

@@ -68,7 +68,8 @@ pub(crate) async fn watch(
             app.recorder.watch(true);
             watchers.updates
         };
-        let list = Tasks { now: instant(now()), tasks: rows(app) };
+        let store_now = Some(instant(app.store_now()));
+        let list = Tasks { now: instant(now()), tasks: rows(app), store_now };
         let list = message(event, &list);
         let begun = app.hub.begin(&watcher, list, (updates, tries >= TRIES_MAX));
         if let Some(is_pumping) = begun {

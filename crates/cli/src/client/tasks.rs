@@ -31,14 +31,16 @@ pub(super) fn list(answer: &Tasks, look: Look) -> String {
     tasks.sort_by_key(|task| {
         (rank(task, now), instant(&task.next).unwrap_or(DateTime::<Utc>::MAX_UTC))
     });
+    let store_now = answer.store_now.as_deref().and_then(|at| at.parse().ok());
     let row = |task: &&Task| {
+        let of_store = task.is_durable.and(store_now).or(now);
         let next =
-            Cell::new(next(task, now), if task.is_paused { Tone::Faint } else { Tone::Plain });
+            Cell::new(next(task, of_store), if task.is_paused { Tone::Faint } else { Tone::Plain });
         vec![
             plain(&task.name).into(),
             state(task, now),
             next,
-            last(task, now),
+            last(task, now, of_store),
             schedule(task).into(),
         ]
     };
@@ -333,8 +335,8 @@ fn not_here(task: &Task, now: Option<DateTime<Utc>>) -> String {
 }
 
 /// The age of the last run, and its outcome.
-fn last(task: &Task, now: Option<DateTime<Utc>>) -> Cell {
-    let Some(last) = &task.last else { return Cell::new(not_here(task, now), Tone::Faint) };
+fn last(task: &Task, now: Option<DateTime<Utc>>, of_store: Option<DateTime<Utc>>) -> Cell {
+    let Some(last) = &task.last else { return Cell::new(not_here(task, of_store), Tone::Faint) };
     let at = now.zip(last.ended_at.parse::<DateTime<Utc>>().ok());
     let ago = at.map(|(now, at)| format!(" {} ago", age(now - at))).unwrap_or_default();
     let message = last.message.as_deref().map(|message| format!(": {}", plain(message)));

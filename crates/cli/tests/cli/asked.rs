@@ -92,6 +92,20 @@ fn a_long_name_is_shown_as_a_whole() {
     assert!(output.contains(&format!("\n{name}   running")), "{output}");
 }
 
+/// The clock of the program is an hour ahead.
+#[test]
+fn ticks_of_durable_tasks_are_compared_with_the_clock_of_the_store() {
+    let mut durable = tick();
+    durable["isDurable"] = true.into();
+    durable["schedule"] = json!({ "lastTick": "2026-03-27T11:02:00Z" });
+    durable["next"] = "2026-03-27T11:34:00Z".into();
+    let (now, store_now) = ("2026-03-27T12:04:00Z", "2026-03-27T11:04:00Z");
+    let answer = json!({ "now": now, "storeNow": store_now, "tasks": [durable] });
+    let stub = Stub::of(vec![("GET /api/v1/tasks", 200, answer.to_string())]);
+    let list = ask(&stub, &["list"]).output;
+    assert!(list.contains("in 30m") && list.contains("ticked 2m ago"), "{list}");
+}
+
 #[test]
 fn a_list_in_json_is_what_the_program_answered() {
     let stub = Stub::of(vec![("GET /api/v1/tasks", 200, tasks())]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::JobState;
+use scheduler::store::{JobState, StoreTime};
 use scheduler::{RuleKind, RunRecord, TaskControl, TaskSnapshot, Zone};
 use scheduler_api::{Counters, Durations, LastRun, Pause, Preview, Recent, Skipped, Task};
 use scheduler_expr::CronExpression;
@@ -113,14 +113,16 @@ fn last_of(app: &App, task: &TaskSnapshot) -> Option<LastRun> {
         return task.last_runs.first().map(|run| last(app, run));
     };
     let started_at = end.started_at.unwrap_or(end.at);
+    // By the clock of this process, as the ends of its own runs.
+    let here = |at: StoreTime| instant(at.utc() + app.clock_offset());
     let outcome = match end.state {
         JobState::Done => "success",
         JobState::Cancelled => "cancelled",
         _ => "error",
     };
     Some(LastRun {
-        started_at: instant(started_at),
-        ended_at: instant(end.at),
+        started_at: here(started_at),
+        ended_at: here(end.at),
         took_ms: millis(end.at.since(started_at)),
         outcome: outcome.to_owned(),
         message: end.error.as_deref().map(|error| shown(app, error)),

@@ -94,7 +94,7 @@ fn counts(tasks: &[TaskSnapshot]) -> Counts {
 pub(super) async fn tasks(State(app): State<Arc<App>>) -> Json<Tasks> {
     app.refresh_schedules().await;
     let tasks = app.list().iter().map(|task| view::row(&app, task)).collect();
-    Json(Tasks { now: instant(now()), tasks })
+    Json(Tasks { now: instant(now()), tasks, store_now: Some(instant(app.store_now())) })
 }
 
 /// `GET /timeline`
