@@ -152,6 +152,34 @@ test("a server that goes is noticed, and one that comes again", "basic", async (
   await page.finish(/ERR_|Failed to fetch|Failed to load/);
 });
 
+test("a process that does not answer any more is no live one, and says since when", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await state(page, "live");
+  scene.signal("SIGSTOP");
+  try {
+    await page.waitForFunction(() => /^no answer for 1\d s, retrying$/.test(document.getElementById("connection").textContent), null, { timeout: 20000 });
+    await page.locator("#trouble").getByText(/The process does not answer: all below is as of \d\d:/).waitFor();
+    assert((await page.title()).startsWith("(?)"), await page.title());
+    assert(await page.row("import").getByRole("button", { name: "Run now: import" }).isDisabled(), "a button");
+    equal(await page.textContent("#announce"), "connection lost", "announced");
+  } finally { scene.signal("SIGCONT"); }
+  await state(page, "live");
+  await page.locator("#trouble").getByText("does not answer").waitFor({ state: "hidden" });
+  await page.finish();
+});
+
+test("a page that asks every few seconds says, too, that the process does not answer", "basic", async (scene, browser) => {
+  const refused = JSON.stringify({ detail: "32 pages watch already, which is the most" });
+  const page = await browser.page(scene, { rows: false, link: "about:blank" });
+  await page.route("**/api/v1/events", (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: refused }));
+  await page.goto(scene.link);
+  await state(page, "every 5 s");
+  scene.signal("SIGSTOP");
+  try { await page.waitForFunction(() => document.getElementById("connection").textContent.startsWith("no answer for"), null, { timeout: 20000 }); } finally { scene.signal("SIGCONT"); }
+  await state(page, "every 5 s");
+  await page.finish(/503|Failed to load/);
+});
+
 test("a hidden tab watches no longer", "basic", async (scene, browser) => {
   const page = await browser.page(scene);
   await state(page, "live");
@@ -250,7 +278,7 @@ test("what is wrong stands above all sections, with whom it concerns", "trouble"
   await bar.getByText(/100 × shop::image: cannot decode image \*\.png/).waitFor();
   await bar.getByText(/1 of 2 processes: web-2 lost/).waitFor();
   await bar.getByText("DOWN").waitFor();
-  await bar.getByText(/1 paused: by night shift/).waitFor();
+  await bar.getByText(/1 paused: import by night shift/).waitFor();
   const row = (name) => page.row(name).locator(".status");
   assert(/is-bad/.test(await row("hung").getAttribute("class")) && (await row("hung").textContent()).includes("hung, running"), "the hung task is no healthy one");
   assert(/late by .*held by hung for/.test(await row("starved").textContent()), await row("starved").textContent());
@@ -850,6 +878,8 @@ test("an outage with attempts left, and a job that hangs elsewhere, are in the b
   const item = (name) => page.locator("#trouble li.bad").getByRole("link", { name });
   await item(/50 jobs wait to run again$/).waitFor({ timeout: 15000 });
   await item(/job of shop::crawl: runs for 20 min.* in queue default$/).waitFor();
+  equal(await page.title(), "(51) test shop · scheduler", "50 jobs and the one that hangs");
+  equal(await page.locator("#sections a[data-view=jobs] .count").textContent(), "51", "the count in the navigation");
   await section(page, "Queues");
   const row = page.locator("#queues tbody tr").filter({ hasText: "shop::charge" });
   equal(await row.locator("td[data-label=Retrying]").textContent(), "50", "retrying");

@@ -123,7 +123,7 @@ impl StatusItems {
         Ok(())
     }
 
-    /// The tasks here. A run that the whole cluster finds long is told there.
+    /// The tasks of the process that answers. A run that is long among those of the whole cluster stands there.
     fn of_tasks(&mut self, answer: &Tasks, long_runs: &BTreeSet<&str>) {
         for task in &answer.tasks {
             let name = plain(&task.name);
