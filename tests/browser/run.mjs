@@ -779,7 +779,9 @@ test("queues have their depths, and nodes their leases and jobs", "jobs", async 
   await node.getByText("1 of ").waitFor();
   await node.getByText("1.2.3").waitFor();
   await node.getByRole("link", { name: /^Job .* of shop::mail/ }).click();
-  await page.getByRole("button", { name: "Ask to stop job" }).waitFor();
+  await page.locator(".title .status").getByText("running at web-1").waitFor();
+  await page.getByRole("button", { name: "Ask to stop job" }).click();
+  await page.locator(".title .status").getByText(/asked to stop at web-1|done/).waitFor();
   await page.finish();
 });
 
@@ -800,6 +802,10 @@ test("a process is paused and goes on, and a lost one is listed with who found i
   await page.locator("#trouble").getByText(/node paused: web-1 by ops/).waitFor();
   await page.getByRole("button", { name: "Resume: node web-1" }).click();
   await row.getByText("takes jobs").waitFor();
+  await section(page, "Actions");
+  const action = page.locator("#actions tbody tr").first();
+  equal(await action.locator("td.task").textContent(), "node web-1", "the process of an action");
+  assert(!/\b1: /.test(await action.textContent()), await action.textContent());
   await page.finish();
 });
 
@@ -848,7 +854,7 @@ test("paused kinds of jobs and queues are in the bar, and wait without a fault",
   await page.keyboard.press("Enter");
   await scene.api("queues/letters/pause", json);
   const item = (text) => page.locator("#trouble li.wait").getByText(text);
-  await item(/1 paused: by ops/).waitFor();
+  await item(/1 paused: shop::mail by ops/).waitFor();
   await item(/queue paused: letters by ops/).waitFor({ timeout: 15000 });
   await page.locator("#trouble").getByRole("link", { name: /1 paused/ }).click();
   await page.row("shop::mail").getByText("paused by ops: “mail is down”").waitFor();
@@ -889,6 +895,27 @@ test("an outage with attempts left, and a job that hangs elsewhere, are in the b
   await scene.api("jobs:retry", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ matching: { state: "ready", task: "shop::charge" } }) });
   await page.locator("#trouble").getByText(/wait to run again/).waitFor({ state: "hidden", timeout: 15000 });
   await page.finish();
+});
+
+test("a run that is long among those of the cluster is one fault, and marks its row", "jobs", async (scene, browser) => {
+  await parked(scene);
+  const page = await browser.page(scene, { rows: false, link: "about:blank" });
+  const since = new Date(Date.now() - 1200000).toISOString();
+  const change = (path, call) => page.route("**/api/v1/" + path, async (route) => { const response = await route.fetch(), json = await response.json(); call(json); await route.fulfill({ response, json }); });
+  await page.route("**/api/v1/events", (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: "{}" }));
+  await change("tasks", ({ tasks }) => Object.assign(tasks.find((it) => it.name === "shop::mail"), { running: 1, runningSince: since }));
+  let isLong = false;
+  await change("queues", ({ queues }) => { for (const queue of queues) for (const task of queue.tasks) Object.assign(task, { hasLongRun: isLong && queue.queue === "default", oldestRunningMs: 1200000 }); });
+  await page.goto(scene.link);
+  await page.row("shop::mail").locator(".status").getByText("running for 20 min").waitFor();
+  await page.locator("#trouble").getByText("1 job parked").waitFor();
+  equal(await page.locator("#trouble").getByText(/job of|hung/).count(), 0, "the store does not find it long");
+  isLong = true;
+  await page.locator("#trouble li.bad").getByText(/job of shop::mail: runs for 20 min in queue default/).waitFor({ timeout: 15000 });
+  await page.row("shop::mail").locator(".status.is-bad").getByText(/hung, running/).waitFor();
+  equal(await page.locator("#trouble").getByText("hung").count(), 0, "it stands once");
+  assert((await page.title()).startsWith("(2) "), await page.title());
+  await page.finish(/503|Failed to load/);
 });
 
 test("a store that is away is said, and what was there stays", "jobs", async (scene, browser) => {

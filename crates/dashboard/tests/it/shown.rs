@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use scheduler::store::{Model, SessionId, Store, StoreTime, StoredJob};
-use scheduler::{Clock, NodeOptions, Pause, SystemClock, tasks};
+use scheduler::{Clock, NodeOptions, Pause, SystemClock, job, tasks};
 use scheduler_store::{Enqueue, Finish, NewJob, Poll, TaskRoom};
 use serde_json::{Value, json};
 
@@ -146,4 +146,46 @@ fn a_run_is_long_by_the_last_ones_of_the_cluster_which_a_new_process_knows() {
     assert!(is_long(&[1; 4], 610));
     assert!(!is_long(&[900; 2], 3_600), "two nights of a quarter of an hour");
     assert!(is_long(&[], 610) && !is_long(&[], 500), "none is known");
+}
+
+#[job(name = "image", version = 2, upgrade = upgraded)]
+fn image(#[payload] number: u32) -> Result<(), String> {
+    Err(format!("no image {number}"))
+}
+
+fn upgraded(old: Value) -> Result<u32, String> {
+    old["number"].as_u64().and_then(|number| number.try_into().ok()).ok_or("no number".to_owned())
+}
+
+#[test]
+fn a_payload_that_the_process_could_not_decode_is_refused() {
+    let store = Moody::new();
+    let served = with_store(&dashboard(), &store, |builder| builder.tasks(tasks![mail, image]));
+    let job = image::job(7);
+    let id = job.id();
+    jobs(&served).enqueue(job).unwrap();
+    eventually(|| (jobs(&served).get(id).unwrap()?.state.word() == "parked").then_some(()));
+    let edit = |payload: &str, version: u32| {
+        let body = json!({ "payload": payload, "version": version }).to_string();
+        let answer = served.post(&format!("/api/v1/jobs/{id}/edit"), &body);
+        (answer.status, answer.json()["detail"].as_str().unwrap_or_default().to_owned())
+    };
+    let (status, detail) = edit("\"DE02 1203\"", 2);
+    assert_eq!(status, 400, "{detail}");
+    assert!(detail.contains("cannot be decoded: ") && detail.contains("line 1"), "{detail}");
+    assert!(!detail.contains("DE02"), "{detail}");
+    let (status, detail) = edit("{\"nummer\": 8}", 1);
+    assert!(status == 400 && detail.contains("no number"), "{status} {detail}");
+    assert_eq!(jobs(&served).get(id).unwrap().unwrap().payload.bytes, b"7", "it is as before");
+    for (payload, version) in [("8", 2), ("{\"number\": 8}", 1), ("\"of a newer build\"", 3)] {
+        assert_eq!(edit(payload, version).0, 202, "{payload}");
+    }
+    // No process here has the task.
+    let session = open(&store, 2, "web-2");
+    let other = claim(&store, session, 7);
+    let park = scheduler_store::End::Park { error: "no".to_owned() };
+    store.finish(&[Finish { session, held: other.held(), end: park }]).unwrap();
+    let body = json!({ "payload": "\"text\"" }).to_string();
+    assert_eq!(served.post(&format!("/api/v1/jobs/{}/edit", other.id), &body).status, 202);
+    served.stop();
 }
