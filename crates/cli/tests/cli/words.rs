@@ -20,7 +20,7 @@ fn depth(name: &str, of: &str, more: &Value) -> Value {
 }
 
 /// A program with these rows, these tasks of the queue `mail`, and these nodes.
-fn program(tasks: Value, jobs: &[Value], nodes: &Value, more: Vec<Canned>) -> Stub {
+fn program(tasks: &Value, jobs: &[Value], nodes: &Value, more: Vec<Canned>) -> Stub {
     let info = json!({ "zone": "UTC", "now": NOW, "sections": ["tasks", "jobs"],
         "storeFailure": "the store has answered with an error: disk full", "storeDownSince": "2026-03-27T11:03:48Z" });
     let pause = json!({ "by": "bob", "reason": "x", "since": "2026-03-27T09:04:00Z" });
@@ -60,7 +60,7 @@ fn the_status_says_since_when_each_thing_is_so_and_names_what_is_paused() {
         json!({ "label": "web-1", "isLost": true, "isBack": true, "at": "2026-03-27T10:34:00Z" });
     let pause = json!({ "by": "ada", "since": "2026-03-27T10:04:00Z" });
     let nodes = json!({ "now": NOW, "nodes": [{ "label": "web-1" }, { "label": "web-5", "pause": pause }], "ended": [lost, back] });
-    let answer = ask(&program(tasks, &[], &nodes, vec![]), &["status"]);
+    let answer = ask(&program(&tasks, &[], &nodes, vec![]), &["status"]);
     let expected = "\
 ✖ hung: hung, running for 10m
 ✖ failing: bill, 3 in a row for 3m: no card
@@ -82,7 +82,7 @@ fn jobs_to_be_tried_again_are_a_problem_where_one_of_their_errors_is() {
     };
     for (count, sign) in [(10, '✖'), (9, '‖')] {
         let jobs = [depth("task", "pay", &json!({ "retrying": count }))];
-        let stub = program(json!([]), &jobs, &json!({}), errors(count));
+        let stub = program(&json!([]), &jobs, &json!({}), errors(count));
         let output = ask(&stub, &["status"]).output;
         let expected =
             format!("{sign} {count} jobs to be tried again\n{sign} {count} × pay: down\n");
@@ -100,7 +100,7 @@ fn a_run_that_the_store_finds_long_is_one_problem_though_its_process_says_that_i
         )
     };
     let output = |is: bool| {
-        ask(&program(json!([hung()]), &[long(is)], &json!({}), vec![]), &["status"]).output
+        ask(&program(&json!([hung()]), &[long(is)], &json!({}), vec![]), &["status"]).output
     };
     let lines = |output: &str| {
         output.lines().filter(|line| line.contains("import")).map(str::to_owned).collect::<Vec<_>>()

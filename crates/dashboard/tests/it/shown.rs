@@ -153,8 +153,8 @@ fn image(#[payload] number: u32) -> Result<(), String> {
     Err(format!("no image {number}"))
 }
 
-fn upgraded(old: Value) -> Result<u32, String> {
-    old["number"].as_u64().and_then(|number| number.try_into().ok()).ok_or("no number".to_owned())
+fn upgraded(mut old: Value) -> Result<u32, String> {
+    serde_json::from_value(old["number"].take()).map_err(|_| "no number".to_owned())
 }
 
 #[test]
