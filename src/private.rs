@@ -172,6 +172,19 @@ mod durable {
         durable::decoded(run, version, upgrade)
     }
 
+    /// Why a stored payload could not be decoded.
+    ///
+    /// # Errors
+    ///
+    /// The reason.
+    pub fn check_payload<T: Payload>(
+        stored: (u32, &[u8]),
+        version: u32,
+        upgrade: Option<fn(Value) -> Result<T, String>>,
+    ) -> Result<(), String> {
+        durable::decode(stored, version, upgrade).map(drop)
+    }
+
     /// The result of the program's upgrade of a payload.
     ///
     /// # Errors

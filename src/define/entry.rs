@@ -83,13 +83,17 @@ impl Entry {
 
 /// The options of `#[job]` that settings cannot override.
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct JobFacts {
     /// The version of the payload's type; 0 if there is no payload.
     pub version: u32,
     /// The names that the job had before.
     pub aliases: &'static [&'static str],
+    /// Why a payload of a version with these bytes could not be decoded; `None` if there is no payload.
+    pub check: Option<CheckPayload>,
 }
+
+type CheckPayload = fn((u32, &[u8])) -> Result<(), String>;
 
 inventory::collect!(Entry);
 

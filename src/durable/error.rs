@@ -1,6 +1,6 @@
 //! Errors of enqueues and commands, and tasks that no process has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
@@ -168,8 +168,10 @@ impl fmt::Debug for JobsError {
     }
 }
 
-/// For how long a job has been due at least: a deploy in which all processes start again takes less.
-const DUE: Duration = Duration::from_secs(60);
+/// For how long a job has been due at least.
+const DUE: Duration = Duration::from_secs(10);
+/// The same if a process had the task lately, or none lives: a deploy in which all processes start again takes less.
+const DUE_IN_DEPLOY: Duration = Duration::from_secs(60);
 
 /// A task that no living process can run, though jobs of it are due or a schedule of it fires: it was renamed or removed, its name
 /// is mistyped, or the payloads of its jobs are newer than all living processes know, or no process that has it serves the queue of its
@@ -197,8 +199,8 @@ pub struct UnknownTask {
 
 /// Jobs and schedules that wait for a process.
 impl Jobs {
-    /// The tasks that no living process has, though jobs of them have been due for a minute, or schedules of them fire; and those with
-    /// such jobs whose [payloads](crate::job#payloads) are newer than all living processes know, or wait in a queue that no process
+    /// The tasks that no living process has, though jobs of them have been due for ten seconds, or for a minute if a process had the
+    /// task within the last hour; or schedules of them fire; and those with such jobs whose [payloads](crate::job#payloads) are newer than all living processes know, or wait in a queue that no process
     /// with the task serves; by name. It asks nothing: it compares what [`depths`](Self::depths), [`sessions`](Self::sessions) and
     /// [`Schedules::list`](crate::Schedules::list) have returned.
     ///
@@ -225,7 +227,9 @@ impl Jobs {
         stored: impl IntoIterator<Item = &'a StoredSchedule>,
     ) -> Vec<UnknownTask> {
         let known = &KnownTasks::of(sessions);
-        let mut waiting = Waiting { known, found: BTreeMap::new() };
+        let of_sessions = sessions.iter().flat_map(|session| &session.tasks);
+        let lately = of_sessions.map(|task| &*task.name).collect();
+        let mut waiting = Waiting { known, lately, found: BTreeMap::new() };
         for depth in depths {
             waiting.add_due(depth);
         }
@@ -245,7 +249,7 @@ impl Jobs {
     /// True if a schedule should fire. Without any process, such as in the middle of a deploy, only one whose tick is late.
     fn fires(&self, schedules: &Schedules, schedule: &StoredSchedule, has_processes: bool) -> bool {
         let now = self.inner.client.store_now();
-        let is_late = || schedule.next_tick().is_some_and(|at| at.after(DUE) <= now);
+        let is_late = || schedule.next_tick().is_some_and(|at| at.after(DUE_IN_DEPLOY) <= now);
         let is_silent = schedule.next == Next::Never || schedules.is_paused(schedule);
         !is_silent && (has_processes || is_late())
     }
@@ -289,6 +293,8 @@ impl<'a> KnownTasks<'a> {
 /// Tasks that wait for a process.
 struct Waiting<'a> {
     known: &'a KnownTasks<'a>,
+    /// The tasks of living processes, and of those that have ended within the last hour.
+    lately: BTreeSet<&'a str>,
     found: BTreeMap<String, UnknownTask>,
 }
 
@@ -297,8 +303,10 @@ impl Waiting<'_> {
     fn add_due(&mut self, depth: &QueueDepth) {
         let known = self.known.version(&depth.task, &depth.queue);
         let is_unknown = |version: &u32| known.is_none_or(|known| *version > known);
+        let is_deploy = self.known.0.is_empty() || self.lately.contains(&*depth.task);
+        let due = if is_deploy { DUE_IN_DEPLOY } else { DUE };
         for each in depth.versions.iter().filter(|each| is_unknown(&each.version)) {
-            if each.oldest >= DUE {
+            if each.oldest >= due {
                 let task = self.of(&depth.task, known);
                 task.due += each.due;
                 task.version = known.and(task.version.max(Some(each.version)));

@@ -20,6 +20,7 @@ use super::job::Job;
 use super::job::JobOptions;
 use super::pauses::KnownPauses;
 use crate::define::calendar::Calendar;
+use crate::define::entry::JobFacts;
 use crate::define::schedule::Schedule;
 use crate::task::TaskSpec;
 
@@ -76,8 +77,21 @@ pub(super) struct JobsContext {
 #[derive(Clone, Debug)]
 pub(crate) struct KnownTask {
     pub(crate) options: JobOptions,
+    /// The version, the former names and the payload of a kind of job; none of a schedule.
+    pub(crate) kind: Option<JobFacts>,
+}
+
+impl KnownTask {
     /// The names that a kind of job had before; none of a schedule.
-    pub(crate) former: Option<&'static [&'static str]>,
+    pub(super) fn former(&self) -> Option<&'static [&'static str]> {
+        Some(self.kind?.aliases)
+    }
+
+    /// Why no run here could decode a payload; none of one that only a newer build knows.
+    fn fault_of(&self, payload: &Payload) -> Option<String> {
+        let kind = self.kind.filter(|kind| payload.version <= kind.version)?;
+        kind.check?((payload.version, &payload.bytes)).err()
+    }
 }
 
 impl Jobs {
@@ -106,7 +120,7 @@ impl Jobs {
 
     /// The former names of a kind of job that this process knows; none of a schedule, and of what it does not know.
     pub(crate) fn former_names(&self, task: &str) -> Option<&'static [&'static str]> {
-        self.inner.tasks.get()?.get(task)?.former
+        self.inner.tasks.get()?.get(task)?.former()
     }
 
     /// Knows what another one knows.
@@ -272,11 +286,15 @@ impl Jobs {
     ///
     /// # Errors
     ///
-    /// The payload is no JSON or too long; there is no such job, it is running, has ended, or [was claimed
+    /// The payload is no JSON or too long, or this process has the task and could not decode it; there is no such job, it is running, has ended, or [was claimed
     /// meanwhile](JobsError::NotDone); or the store did not answer.
     pub fn edit(&self, job: &StoredJob, payload: &Payload) -> Result<(), JobsError> {
         if let Some(why) = payload.fault() {
             return Err(JobsError::Refused(format!("the payload is no JSON: {why}")));
+        }
+        let known = self.inner.tasks.get().and_then(|tasks| tasks.get(&*job.task));
+        if let Some(why) = known.and_then(|task| task.fault_of(payload)) {
+            return Err(JobsError::Refused(format!("the payload cannot be decoded: {why}")));
         }
         let (fence, payload) = (Some(job.fence), payload.clone());
         self.command(&Command::Edit { job: job.id, fence, payload })

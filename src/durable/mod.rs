@@ -53,6 +53,6 @@ pub use node_options::NodeOptions;
 pub use outbox::{EnqueueIn, EnqueueInAsync};
 pub(crate) use pauses::OnPause;
 pub use payload::Payload;
-pub(crate) use payload::{decoded, stringify_error};
+pub(crate) use payload::{decode, decoded, stringify_error};
 pub(crate) use rule::{faults, options_of};
 pub use schedules::Schedules;

@@ -213,8 +213,8 @@ impl Jobs {
 
     fn pause_of(&self, task: &str, known: &KnownTask) -> Option<StoredPause> {
         let (pauses, now) = (&self.inner.pauses, self.inner.client.store_now());
-        let former = known.former.into_iter().flatten().copied();
-        let of = if known.former.is_some() { Paused::Kinds } else { Paused::Schedules };
+        let former = known.former().into_iter().flatten().copied();
+        let of = if known.former().is_some() { Paused::Kinds } else { Paused::Schedules };
         pauses.find(of, std::iter::once(task).chain(former), now)
     }
 
@@ -236,13 +236,13 @@ impl Jobs {
     /// Returns true if a task of this process has a durable schedule.
     pub(super) fn has_schedule(&self, name: &str) -> bool {
         let known = self.inner.tasks.get().and_then(|tasks| tasks.get(name));
-        known.is_some_and(|known| known.former.is_none())
+        known.is_some_and(|known| known.former().is_none())
     }
 
     /// Returns true if any task of this process has one.
     pub(super) fn has_schedules(&self) -> bool {
         let tasks = self.inner.tasks.get();
-        tasks.into_iter().flat_map(|tasks| tasks.values()).any(|known| known.former.is_none())
+        tasks.into_iter().flat_map(|tasks| tasks.values()).any(|known| known.former().is_none())
     }
 
     /// Takes note of the kinds of jobs that a poll has named as paused; almost always there is none.
@@ -263,7 +263,7 @@ impl Jobs {
     fn own_kinds(&self) -> Vec<&str> {
         let tasks = self.inner.tasks.get().into_iter().flatten();
         let names = tasks.filter_map(|(name, known)| {
-            Some(std::iter::once(&**name).chain(known.former?.iter().copied()))
+            Some(std::iter::once(&**name).chain(known.former()?.iter().copied()))
         });
         names.flatten().collect()
     }

@@ -67,17 +67,9 @@ pub(crate) fn decoded<T: Payload>(
         return Err(TaskError::from_display(why));
     };
     let stored = &claimed.job().payload;
-    // The program's code: it may panic.
-    let decoded = catch(|| match upgrade {
-        // The change is not known here, also if the bytes could be read.
-        _ if stored.version > version => Err("a newer build has written it".to_owned()),
-        Some(upgrade) if stored.version < version => upgraded(&stored.bytes, upgrade),
-        _ => parsed(&stored.bytes).map_err(|error| error.to_string()),
-    });
-    let why = match decoded {
-        Ok(Ok(payload)) => return Ok(payload),
-        Ok(Err(why)) => why,
-        Err(failure) => format!("it panicked: {}", failure.message()),
+    let why = match decode((stored.version, &stored.bytes), version, upgrade) {
+        Ok(payload) => return Ok(payload),
+        Err(why) => why,
     };
     let which = match stored.version {
         current if current == version => String::new(),
@@ -90,6 +82,22 @@ pub(crate) fn decoded<T: Payload>(
          and then it is parked; help: {cure}"
     ));
     Err(error.of_kind(JobErrorKind::Undecodable))
+}
+
+/// The payload of a stored version as the type of this version, or why that is not possible.
+pub(crate) fn decode<T: Payload>(
+    (stored, bytes): (u32, &[u8]),
+    version: u32,
+    upgrade: Option<Upgrade<T>>,
+) -> Result<T, String> {
+    // The program's code: it may panic.
+    let decoded = catch(|| match upgrade {
+        // The change is not known here, also if the bytes could be read.
+        _ if stored > version => Err("a newer build has written it".to_owned()),
+        Some(upgrade) if stored < version => upgraded(bytes, upgrade),
+        _ => parsed(bytes).map_err(|error| error.to_string()),
+    });
+    decoded.unwrap_or_else(|failure| Err(format!("it panicked: {}", failure.message())))
 }
 
 fn cure(stored: u32, current: u32, has_upgrade: bool) -> String {

@@ -87,8 +87,10 @@ impl Durable {
         self.calendars.clone_from(calendars);
         let enabled = specs.iter().filter(|spec| !spec.is_disabled());
         let known = enabled.filter_map(|spec| {
-            let former = spec.job.as_ref().map(|job| job.aliases);
-            Some((Arc::clone(spec.name()), KnownTask { options: options_of(spec)?, former }))
+            Some((
+                Arc::clone(spec.name()),
+                KnownTask { options: options_of(spec)?, kind: spec.job },
+            ))
         });
         self.jobs.know_tasks(known.collect(), calendars.clone());
         faults(specs).collect()

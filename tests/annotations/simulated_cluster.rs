@@ -431,8 +431,8 @@ fn a_task_is_unknown_until_a_process_has_it_or_what_waits_for_it_is_gone() {
         let schedules: Vec<String> = schedules.iter().map(ToString::to_string).collect();
         [("cuont".to_owned(), due, schedules, Some("count".to_owned()))]
     };
-    assert_eq!(unknown(&cluster), row(0, &["tenant-1"]), "the job is due for less than a minute");
-    cluster.advance(secs(70));
+    assert_eq!(unknown(&cluster), row(0, &["tenant-1"]), "the job is due for a moment");
+    cluster.advance(secs(11));
     assert_eq!(unknown(&cluster), row(1, &["tenant-1"]));
     cluster.schedules().pause("tenant-1", &scheduler::Pause::new()).expect("an answer");
     assert_eq!(unknown(&cluster), row(1, &[]), "one that is paused is meant to be silent");
@@ -449,6 +449,15 @@ fn a_task_is_unknown_until_a_process_has_it_or_what_waits_for_it_is_gone() {
     cluster.restart(0);
     cluster.advance(minutes(1));
     assert_eq!(unknown(&cluster), [], "a process has it");
+    is_deployed.store(0, SeqCst);
+    cluster.restart(0);
+    cluster.schedules().remove("tenant-2").expect("an answer");
+    cluster.jobs().enqueue(cuont::job()).expect("an answer");
+    cluster.advance(secs(50));
+    assert_eq!(unknown(&cluster), [], "a process that had it lately may be about to start again");
+    cluster.advance(secs(15));
+    assert_eq!(unknown(&cluster), row(1, &[]));
+    assert_eq!(cluster.jobs().cancel_all(&all).expect("an answer"), 1);
     cluster.kill(0);
     cluster.advance(minutes(1));
     assert_eq!(unknown(&cluster), [], "without a process no schedule is missed before its tick");

@@ -152,6 +152,34 @@ test("a server that goes is noticed, and one that comes again", "basic", async (
   await page.finish(/ERR_|Failed to fetch|Failed to load/);
 });
 
+test("a process that does not answer any more is no live one, and says since when", "basic", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await state(page, "live");
+  scene.signal("SIGSTOP");
+  try {
+    await page.waitForFunction(() => /^no answer for 1\d s, retrying$/.test(document.getElementById("connection").textContent), null, { timeout: 20000 });
+    await page.locator("#trouble").getByText(/The process does not answer: all below is as of \d\d:/).waitFor();
+    assert((await page.title()).startsWith("(?)"), await page.title());
+    assert(await page.row("import").getByRole("button", { name: "Run now: import" }).isDisabled(), "a button");
+    equal(await page.textContent("#announce"), "connection lost", "announced");
+  } finally { scene.signal("SIGCONT"); }
+  await state(page, "live");
+  await page.locator("#trouble").getByText("does not answer").waitFor({ state: "hidden" });
+  await page.finish();
+});
+
+test("a page that asks every few seconds says, too, that the process does not answer", "basic", async (scene, browser) => {
+  const refused = JSON.stringify({ detail: "32 pages watch already, which is the most" });
+  const page = await browser.page(scene, { rows: false, link: "about:blank" });
+  await page.route("**/api/v1/events", (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: refused }));
+  await page.goto(scene.link);
+  await state(page, "every 5 s");
+  scene.signal("SIGSTOP");
+  try { await page.waitForFunction(() => document.getElementById("connection").textContent.startsWith("no answer for"), null, { timeout: 20000 }); } finally { scene.signal("SIGCONT"); }
+  await state(page, "every 5 s");
+  await page.finish(/503|Failed to load/);
+});
+
 test("a hidden tab watches no longer", "basic", async (scene, browser) => {
   const page = await browser.page(scene);
   await state(page, "live");
@@ -250,7 +278,7 @@ test("what is wrong stands above all sections, with whom it concerns", "trouble"
   await bar.getByText(/100 × shop::image: cannot decode image \*\.png/).waitFor();
   await bar.getByText(/1 of 2 processes: web-2 lost/).waitFor();
   await bar.getByText("DOWN").waitFor();
-  await bar.getByText(/1 paused: by night shift/).waitFor();
+  await bar.getByText(/1 paused: import by night shift/).waitFor();
   const row = (name) => page.row(name).locator(".status");
   assert(/is-bad/.test(await row("hung").getAttribute("class")) && (await row("hung").textContent()).includes("hung, running"), "the hung task is no healthy one");
   assert(/late by .*held by hung for/.test(await row("starved").textContent()), await row("starved").textContent());
@@ -751,7 +779,9 @@ test("queues have their depths, and nodes their leases and jobs", "jobs", async 
   await node.getByText("1 of ").waitFor();
   await node.getByText("1.2.3").waitFor();
   await node.getByRole("link", { name: /^Job .* of shop::mail/ }).click();
-  await page.getByRole("button", { name: "Ask to stop job" }).waitFor();
+  await page.locator(".title .status").getByText("running at web-1").waitFor();
+  await page.getByRole("button", { name: "Ask to stop job" }).click();
+  await page.locator(".title .status").getByText(/asked to stop at web-1|done/).waitFor();
   await page.finish();
 });
 
@@ -772,6 +802,10 @@ test("a process is paused and goes on, and a lost one is listed with who found i
   await page.locator("#trouble").getByText(/node paused: web-1 by ops/).waitFor();
   await page.getByRole("button", { name: "Resume: node web-1" }).click();
   await row.getByText("takes jobs").waitFor();
+  await section(page, "Actions");
+  const action = page.locator("#actions tbody tr").first();
+  equal(await action.locator("td.task").textContent(), "node web-1", "the process of an action");
+  assert(!/\b1: /.test(await action.textContent()), await action.textContent());
   await page.finish();
 });
 
@@ -820,7 +854,7 @@ test("paused kinds of jobs and queues are in the bar, and wait without a fault",
   await page.keyboard.press("Enter");
   await scene.api("queues/letters/pause", json);
   const item = (text) => page.locator("#trouble li.wait").getByText(text);
-  await item(/1 paused: by ops/).waitFor();
+  await item(/1 paused: shop::mail by ops/).waitFor();
   await item(/queue paused: letters by ops/).waitFor({ timeout: 15000 });
   await page.locator("#trouble").getByRole("link", { name: /1 paused/ }).click();
   await page.row("shop::mail").getByText("paused by ops: “mail is down”").waitFor();
@@ -850,6 +884,8 @@ test("an outage with attempts left, and a job that hangs elsewhere, are in the b
   const item = (name) => page.locator("#trouble li.bad").getByRole("link", { name });
   await item(/50 jobs wait to run again$/).waitFor({ timeout: 15000 });
   await item(/job of shop::crawl: runs for 20 min.* in queue default$/).waitFor();
+  equal(await page.title(), "(51) test shop · scheduler", "50 jobs and the one that hangs");
+  equal(await page.locator("#sections a[data-view=jobs] .count").textContent(), "51", "the count in the navigation");
   await section(page, "Queues");
   const row = page.locator("#queues tbody tr").filter({ hasText: "shop::charge" });
   equal(await row.locator("td[data-label=Retrying]").textContent(), "50", "retrying");
@@ -864,6 +900,27 @@ test("an outage with attempts left, and a job that hangs elsewhere, are in the b
   await post("queues/default/resume", {});
   await page.locator("#trouble").getByText(/wait to run again/).waitFor({ state: "hidden", timeout: 15000 });
   await page.finish();
+});
+
+test("a run that is long among those of the cluster is one fault, and marks its row", "jobs", async (scene, browser) => {
+  await parked(scene);
+  const page = await browser.page(scene, { rows: false, link: "about:blank" });
+  const since = new Date(Date.now() - 1200000).toISOString();
+  const change = (path, call) => page.route("**/api/v1/" + path, async (route) => { const response = await route.fetch(), json = await response.json(); call(json); await route.fulfill({ response, json }); });
+  await page.route("**/api/v1/events", (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: "{}" }));
+  await change("tasks", ({ tasks }) => Object.assign(tasks.find((it) => it.name === "shop::mail"), { running: 1, runningSince: since }));
+  let isLong = false;
+  await change("queues", ({ queues }) => { for (const queue of queues) for (const task of queue.tasks) Object.assign(task, { hasLongRun: isLong && queue.queue === "default", oldestRunningMs: 1200000 }); });
+  await page.goto(scene.link);
+  await page.row("shop::mail").locator(".status").getByText("running for 20 min").waitFor();
+  await page.locator("#trouble").getByText("1 job parked").waitFor();
+  equal(await page.locator("#trouble").getByText(/job of|hung/).count(), 0, "the store does not find it long");
+  isLong = true;
+  await page.locator("#trouble li.bad").getByText(/job of shop::mail: runs for 20 min in queue default/).waitFor({ timeout: 15000 });
+  await page.row("shop::mail").locator(".status.is-bad").getByText(/hung, running/).waitFor();
+  equal(await page.locator("#trouble").getByText("hung").count(), 0, "it stands once");
+  assert((await page.title()).startsWith("(2) "), await page.title());
+  await page.finish(/503|Failed to load/);
 });
 
 test("a store that is away is said, and what was there stays", "jobs", async (scene, browser) => {

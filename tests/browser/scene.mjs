@@ -27,6 +27,7 @@ export const begin = async (scene, address = "127.0.0.1:0") => {
       const headers = { Authorization: "Bearer " + token, ...(options.headers || {}) };
       return fetch(page.replace(/\/?$/, "/") + "api/v1/" + path, { ...options, headers });
     },
+    signal: (name) => child.kill(name),
     end: () => new Promise((done) => { child.on("exit", done); child.stdin.end(); }),
   };
 };

@@ -7,12 +7,12 @@ use crate::sources::{self, Source};
 /// The most code lines and types of a crate. They fall with the code; a commit that raises one says what it removed instead, or
 /// why nothing could go.
 const BUDGETS: [(&str, usize, usize); 12] = [
-    ("src", 22_750, 355),
+    ("src", 22_770, 355),
     ("scheduler-core/src", 8_080, 154),
-    ("scheduler-macros/src", 2_575, 24),
+    ("scheduler-macros/src", 2_590, 24),
     ("crates/api/src", 660, 65),
-    ("crates/cli/src", 4_715, 66),
-    ("crates/dashboard/src", 6_050, 94),
+    ("crates/cli/src", 4_775, 66),
+    ("crates/dashboard/src", 6_110, 94),
     ("crates/expr/src", 4_040, 48),
     ("crates/monitors/src", 1_025, 22),
     ("crates/node/src", 2_510, 30),

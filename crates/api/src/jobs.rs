@@ -105,6 +105,8 @@ json! {
     } optional {
         key: String,
         session: String,
+        /// The process that runs it, if its session is known.
+        node: String,
         schedule: String,
         /// The number of missed ticks for which it stands.
         missed: u64,
@@ -194,6 +196,9 @@ json! {
         task: String,
         #[serde(flatten)]
         depth: Depth,
+        /// The oldest running job takes ten times as long as any of the last that succeeded in the cluster, and a minute at least; ten
+        /// minutes where the store knows fewer than five.
+        has_long_run: bool,
     } optional {
         /// The pause of the jobs of the task, in all queues.
         pause: Pause,

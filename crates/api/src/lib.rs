@@ -191,8 +191,10 @@ json! {
         queue: String,
         schedule: String,
         job: String,
-        /// The jobs or the tasks, in words, if several were meant; or the process.
+        /// The jobs or the tasks, in words, if several were meant.
         matching: String,
+        /// The process that was paused or resumed.
+        process: String,
         note: String,
         /// The rule before; the length of the payload before.
         before: String,
@@ -200,7 +202,7 @@ json! {
         after: String,
         /// The address, for operators.
         from: String,
-        /// The process; none of a change in SQL.
+        /// The process at which it was made; none of a change in SQL.
         node: String,
         /// The role of the database, of a change in SQL.
         role: String,

@@ -6,7 +6,7 @@
   const picked = new Set();
   const jobIcon = (job) => ({
     parked: ["✖", "parked", "is-bad"],
-    running: ["▶", job.isCancelRequested ? "asked to stop" : "running", "is-run"],
+    running: ["▶", (job.isCancelRequested ? "asked to stop" : "running") + (job.node ? " at " + job.node : ""), "is-run"],
     ready: job.attempt ? ["↻", "waits to run again", "is-warn"] : ["●", "ready", ""],
     done: ["✔", "done", "is-good"],
     cancelled: ["■", "cancelled", ""],
@@ -139,7 +139,6 @@
     pickedBar();
   };
 
-  const nodeName = (session) => { const node = [...facts.nodes, ...facts.ended].find((it) => it.session === session); return node?.label || "one that is gone"; };
   const showJob = async () => {
     const id = route.name, job = await ask("jobs/" + encodeURIComponent(id));
     if (route.view !== "job" || route.name !== id) return;
@@ -158,7 +157,7 @@
         card("h-attempts", "Attempts", factsOf(
           ["Attempts", `${job.attempt} of ${job.maxAttempts}`], ["Lost", job.lost && `${job.lost}×: its process died`],
           ["Unreadable", job.undecoded && `${job.undecoded}×: its payload could not be decoded`], ["When lost", job.onLost === "rerun" ? "it runs again" : "it is parked"],
-          ["Fence", job.fence], ["Process", job.session && el("a", { href: "#/nodes" }, nodeName(job.session))], ["Session", job.session && el("code", job.session)]))),
+          ["Fence", job.fence], ["Process", job.session && el("a", { href: "#/nodes" }, job.node || "one that is gone")], ["Session", job.session && el("code", job.session)]))),
       job.attempts.length > 0 && [el("h2.over", "Attempts that did not succeed"), attemptsOf(job)],
       payload && card("h-payload", "Payload", mayEdit(job) && el("p.act.crumb", button("Edit…", () => edit(job), { id: "do-edit" })),
         payload.isHidden ? el("p.dim", `${payload.bytes} bytes, hidden from you.`) : el("pre", { id: "payload", tabindex: "0", "aria-labelledby": "h-payload" }, payload.text + (payload.isCut ? "\n…" : ""))));
@@ -203,7 +202,7 @@
         cell(null, "task", link(it.parked ? "parked" : it.running && !it.due && !it.later ? "running" : "ready", task || queue), it.pause && sub("‖ " + pausedText(it) + (it.pause.until ? ", until " + brief(localOf(it.pause.until)) : ""))),
         number("Due", it.due, "ready"), cell("Later", "number", String(it.later)), number("Retrying", it.retrying, "ready"), number("Running", it.running, "running"), number("Parked", it.parked, "parked", el("span.is-bad", "✖ " + it.parked)),
         cell("Longest wait", it.oldestMs > 60000 ? "number is-bad" : "number", it.oldestMs === undefined ? "–" : span(it.oldestMs)),
-        cell("Longest run", runsLong(it, task) ? "number is-bad" : "number", it.oldestRunningMs === undefined ? "–" : span(it.oldestRunningMs)), cell(null, "act acts", !task && queueButton(it)));
+        cell("Longest run", [it, ...it.tasks || []].some((part) => part.hasLongRun) ? "number is-bad" : "number", it.oldestRunningMs === undefined ? "–" : span(it.oldestRunningMs)), cell(null, "act acts", !task && queueButton(it)));
     };
     const rows = queues.map((it) => [row(it, it.queue), it.tasks.map((part) => row(part, it.queue, part.task))]);
     put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No queue is known."), el("p.dim", "as of " + ago(facts.asOf, storeNow())));
@@ -234,7 +233,7 @@
   // What people changed, in all processes and in SQL.
   const noteOf = (it) => [it.matching && `${it.count}: ${it.matching}`, (it.before || it.after) && `${it.before || "–"} → ${it.after || "–"}`, it.note].filter(Boolean).join("; ");
   const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr",
-    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue
+    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue : it.process ? "node " + it.process
       : it.task === "*" ? it.matching ? "several" : "–" : el("a", { href: toTask(it.task) }, named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who, it.role && el("span.sub", "role " + it.role)),
     cell("When", "when", time(it.at, ago(it.at, storeNow()), it.at, "age")), cell("Note", null, el("bdi", noteOf(it) || "–")), cell("From", "dim", it.from || "–", it.node && el("span.sub", it.node)))));
   const showActions = async () => {

@@ -155,6 +155,7 @@
   const ask = async (path, body) => {
     const options = body === undefined ? { headers: headers() } : { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
     const answer = await fetch(api + path, { ...options, cache: "no-store", credentials: "same-origin", redirect: "error" });
+    answeredAt = Date.now();
     const json = (answer.headers.get("content-type") || "").includes("json") ? JSON.parse(await answer.text()) : null;
     if (answer.ok) return json;
     const error = new Error((json?.detail) || answer.status + " " + answer.statusText);
@@ -509,7 +510,7 @@
   const decode = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
 
   // Live.
-  let stream = null, seen = "", lostAt = 0, wait = 1000, again = 0, heardAt = 0;
+  let stream = null, seen = "", lostAt = 0, wait = 1000, again = 0, heardAt = 0, answeredAt = 0, isSilent = false;
   let wasLost = false;
   const connection = (state, text) => {
     const isLost = state === "lost";
@@ -526,7 +527,7 @@
     if (route.view === "task" && detail?.name === row.name) refresh();
   };
   const onEvent = (name, data) => {
-    heardAt = Date.now(); knownAt = now();
+    heardAt = answeredAt = Date.now(); knownAt = now();
     if (data.now) shift = Date.parse(data.now) - Date.now();
     const isWhole = name === "snapshot" || name === "reset";
     if (isWhole) { tasks.clear(); data.tasks.forEach((row) => tasks.set(row.name, row)); }
@@ -546,7 +547,7 @@
       isPolling = false; $("connection").title = "";
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       if (lostAt) announce("connected again");
-      lostAt = 0; wait = 1000; connection("live", "live");
+      lostAt = 0; isSilent = false; wait = 1000; connection("live", "live");
       for (let text = ""; ;) {
         const { value, done } = await reader.read();
         if (done) throw new Error("the stream has ended");
@@ -569,13 +570,19 @@
   const pollInstead = async (why) => {
     isPolling = true; seen = "";
     clearTimeout(again);
-    try { await pollTasks(); lostAt = 0; connection("polling", "every 5 s"); $("connection").title = why; }
+    try { await pollTasks(); lostAt = 0; isSilent = false; connection("polling", "every 5 s"); $("connection").title = why; }
     catch (error) { if (error.status === 401 || error.status === 429) return; lost(); }
     again = setTimeout(connect, 5000);
   };
   const pollTasks = async () => { const answer = await ask("tasks"); onEvent("snapshot", answer); };
-  const lost = () => { if (!lostAt) { lostAt = Date.now(); announce("connection lost"); } connection("lost", `disconnected ${span(Date.now() - lostAt)} ago, retrying`); bar(); };
-  document.addEventListener("visibilitychange", () => { if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); poll(); watch(); });
+  const lost = (at = Date.now()) => {
+    if (!lostAt) { lostAt = at; announce("connection lost"); }
+    const age = span(Date.now() - lostAt);
+    connection("lost", isSilent ? `no answer for ${age}, retrying` : `disconnected ${age} ago, retrying`); bar();
+  };
+  // The page asks every five seconds. A process that is frozen, or whose machine is gone, ends no connection.
+  const hasGoneSilent = () => $("sign-in").hidden && answeredAt && Date.now() - answeredAt > (document.hidden ? 150000 : 10000);
+  document.addEventListener("visibilitychange", () => { answeredAt = Date.now(); if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); poll(); watch(); });
   const clockText = (at) => localOf(iso(at)).slice(15, 23);
   const clock = () => { const text = localOf(iso(now())); set($("clock"), `${zoneOf().name} ${text.slice(15)}`); };
   $("zone").value = zone;
@@ -583,7 +590,8 @@
   setInterval(() => {
     if (!info) return;
     if (lostAt) lost();
-    else if (stream && heardAt && Date.now() - heardAt > 40000) { const old = stream; stream = null; old.abort(); lostAt = Date.now(); lost(); connect(); }
+    else if (hasGoneSilent()) { isSilent = true; stop(); lost(answeredAt); connect(); }
+    else if (stream && heardAt && Date.now() - heardAt > 40000) { stop(); lost(); connect(); }
     if (lostAt) return;
     clock(); bar(); tell();
     if (route.view === "task" && detail) { const wrong = wrongOf(detail), kind = wrong ? wrong.kind : ""; if (kind !== detailKind || (wrong || detail.running) && heardAt && Math.floor(now() / 1000) % 10 === 0) { detailKind = kind; refresh(); } }

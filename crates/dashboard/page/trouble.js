@@ -2,7 +2,7 @@
   const LATE = 5000;
   // So many jobs that fail in the same way, and will be tried again, are no accident.
   const OUTAGE = 10;
-  const facts = { retries: [], queues: [], unknown: [], nodes: [], ended: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0 };
+  const facts = { retries: [], queues: [], unknown: [], nodes: [], ended: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0, long: new Set() };
   const longest = (row) => Math.max(0, ...row.recent.tookMs);
   // The instant at which a run of the task should have started, by its rule; 0 if it is not due.
   const dueSince = (row) => {
@@ -16,11 +16,11 @@
     if (!row.running || !row.runningSince) return 0;
     const since = Date.parse(row.runningSince), took = now() - since, usual = longest(row), due = dueSince(row);
     if (due) return took > 2 * usual ? due : 0;
+    // The store knows the runs of all processes.
+    if (row.isDurable) return facts.long.has(row.name) && took > 60000 ? since + 60000 : 0;
     const is = row.recent.tookMs.length >= 5 ? took > Math.max(60000, 10 * usual) : row.kind === "fixed_delay" && took > Math.max(60000, 10 * (row.periodMs || 0));
     return is ? since + Math.max(60000, 10 * usual) : 0;
   };
-  // A job that runs ten times as long as any run of its task here, or for ten minutes where this process knows of none.
-  const runsLong = (it, name) => { const known = tasks.get(name), usual = known?.recent.tookMs.length >= 5 ? longest(known) : 0; return it.oldestRunningMs > (usual ? Math.max(60000, 10 * usual) : 600000); };
   // Asked for often: it is computed anew twice a second.
   const wrongs = new WeakMap();
   const wrongOf = (row) => {
@@ -57,38 +57,39 @@
 
   // The items of the bar: [level, link, strong, text]; "wait" is no fault, and does not count.
   const troubles = () => {
-    const items = [], all = [...tasks.values()];
-    const add = (level, is, ...item) => { if (is) items.push([level, ...item]); };
+    const items = [], all = [...tasks.values()], counts = {};
+    // Each fault counts in the section to which it leads, but for parts of the one before; so the title has a number if there is one.
+    const add = (level, is, href, strong, text, count = 1, section = href.split(/[/?]/)[1]) => { if (is) { items.push([level, href, strong, text]); if (level === "bad") counts[section] = (counts[section] || 0) + count; } };
     const bad = (...item) => add("bad", ...item), wait = (...item) => add("wait", ...item);
-    // Those with one kind of fault, the oldest first; one alone stands by its name.
-    const faults = all.map((row) => ({ row, ...wrongOf(row) })).filter((it) => it.kind).sort((a, b) => a.since - b.since);
+    // Those with one kind of fault, the oldest first; one alone stands by its name. A job that runs long stands below.
+    const faults = all.map((row) => ({ row, ...wrongOf(row) })).filter((it) => it.kind && (it.kind !== "hung" || !facts.long.has(it.row.name))).sort((a, b) => a.since - b.since);
     const faulty = (kind, inWords) => {
       const found = faults.filter((it) => it.kind === kind), [first] = found;
       if (!first) return;
       const { row, since } = first, text = inWords(since ? span(now() - since) : "", row);
       if (found.length === 1) bad(true, toTask(row.name), "1 " + kind, row.name + ", " + text);
-      else bad(true, "#/tasks?state=" + kind, found.length + " " + kind, text);
+      else bad(true, "#/tasks?state=" + kind, found.length + " " + kind, text, found.length);
     };
     const { down } = info, { queues, unknown, nodes, ended, orphans, errors, retries, storeFailure } = facts;
-    bad(down.length, down.length === 1 ? toTask(down[0]) : "#/tasks?state=down", "DOWN", down.length === 1 ? "critical: " + down[0] : down.length + " critical tasks");
+    bad(down.length, down.length === 1 ? toTask(down[0]) : "#/tasks?state=down", "DOWN", down.length === 1 ? "critical: " + down[0] : down.length + " critical tasks", faults.length ? 0 : 1);
     faulty("hung", (age) => "running for " + age);
     faulty("late", (age, row) => { const [by] = holders(row); return "by " + age + (by ? `, pool ${row.pool} held by ${by.name}` : ""); });
     faulty("failing", (age) => age && "for " + age);
     const parked = parkedIn(queues);
-    bad(storeFailure, "#/queues", "store away" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
+    bad(storeFailure, "#/queues", "store down" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
     wait(facts.countFailure, "#/queues", "jobs counted " + ago(facts.asOf, storeNow()), facts.countFailure);
-    bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "");
-    for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error);
+    bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "", parked);
+    for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error, 0);
     const retrying = retryingIn(queues), isOutage = retries.some((it) => it.count >= OUTAGE);
-    add(isOutage ? "bad" : "wait", retrying, "#/jobs?state=ready", plural(retrying) + (retrying === 1 ? " waits" : " wait") + " to run again", "");
-    for (const it of retries.slice(0, retries[0]?.count > 1 ? 3 : 1)) add(it.count < OUTAGE ? "wait" : "bad", retrying, groupLink("ready", it), it.count + " × " + it.task, it.error);
-    const runs = queues.flatMap((queue) => queue.tasks.map((it) => ({ ...it, queue: queue.queue }))).filter((it) => runsLong(it, it.task));
+    add(isOutage ? "bad" : "wait", retrying, "#/jobs?state=ready", plural(retrying) + (retrying === 1 ? " waits" : " wait") + " to run again", "", retrying);
+    for (const it of retries.slice(0, retries[0]?.count > 1 ? 3 : 1)) add(it.count < OUTAGE ? "wait" : "bad", retrying, groupLink("ready", it), it.count + " × " + it.task, it.error, 0);
+    const runs = queues.flatMap((queue) => queue.tasks.map((it) => ({ ...it, queue: queue.queue }))).filter((it) => it.hasLongRun);
     for (const it of runs.sort((a, b) => b.oldestRunningMs - a.oldestRunningMs).slice(0, 3)) bad(true, toJobs({ state: "running", task: it.task }), "job of " + it.task, `runs for ${span(it.oldestRunningMs)} in queue ${it.queue}`);
     const waiting = queues.filter((queue) => !queue.pause && queue.tasks.some((it) => it.oldestMs > 60000 && !it.pause)).sort((a, b) => b.oldestMs - a.oldestMs);
-    for (const it of waiting.slice(0, 3)) bad(true, toJobs({ state: "ready", queue: it.queue }), plural(it.due) + " due", `for ${span(it.oldestMs)} in queue ${it.queue}`);
+    for (const it of waiting.slice(0, 3)) bad(true, toJobs({ state: "ready", queue: it.queue }), plural(it.due) + " due", `for ${span(it.oldestMs)} in queue ${it.queue}`, 1, "queues");
     for (const it of unknown.slice(0, 3)) {
       const texts = [it.due && plural(it.due) + " due", it.schedules.length && "its schedule does not fire", it.nearest && "nearest name: " + it.nearest, it.elsewhere];
-      bad(true, toJobs({ state: "ready", task: it.task }), it.version ? `no process knows version ${it.version} of ${it.task}` : `no process ${it.elsewhere ? "runs" : "has"} ${it.task}`, texts.filter(Boolean).join("; "));
+      bad(true, toJobs({ state: "ready", task: it.task }), it.version ? `no process knows version ${it.version} of ${it.task}` : `no process ${it.elsewhere ? "runs" : "has"} ${it.task}`, texts.filter(Boolean).join("; "), 1, "queues");
     }
     const expired = nodes.filter((it) => it.hasRunOut), isNew = (it) => storeNow() - Date.parse(it.at) < 600000;
     for (const node of expired) bad(true, "#/nodes", "node " + node.label, "does not renew its lease");
@@ -98,14 +99,14 @@
     for (const it of lost.filter((it) => it.isBack).slice(0, 3)) add(isNew(it) ? "bad" : "wait", true, "#/nodes", "node " + it.label, `was lost ${ago(it.at, storeNow())}, and is back`);
     const astray = nodes.filter((it) => it.isClockOff);
     for (const it of astray.slice(0, 3)) bad(true, "#/nodes", "clock of " + it.label, offText(it.clockOffsetMs));
+    const whose = (list, name) => list.slice(0, 3).map((it) => it[name] + (it.pause?.by ? " by " + it.pause.by : "")).join(", ");
     const drained = nodes.filter((it) => it.pause);
-    wait(drained.length, "#/nodes", drained.length === 1 ? "node paused" : drained.length + " nodes paused", drained.slice(0, 3).map((it) => it.label + (it.pause.by ? " by " + it.pause.by : "")).join(", "));
+    wait(drained.length, "#/nodes", drained.length === 1 ? "node paused" : drained.length + " nodes paused", whose(drained, "label"));
     bad(orphans.length, "#/nodes", plural(orphans.length), "of processes that are gone");
-    const paused = all.filter((row) => row.isPaused && !row.isEnded), by = [...new Set(paused.map((row) => row.pause?.by).filter(Boolean))];
-    wait(paused.length, "#/tasks?state=paused", paused.length + " paused", by.length ? "by " + by.slice(0, 3).join(", ") : "");
-    const still = queues.filter((queue) => queue.pause);
+    const paused = all.filter((row) => row.isPaused && !row.isEnded), still = queues.filter((queue) => queue.pause);
+    wait(paused.length, "#/tasks?state=paused", paused.length + " paused", whose(paused, "name"));
     wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "") + waitText(it)).join("; "));
-    return { items, counts: { tasks: faults.length, jobs: parked, queues: waiting.length + unknown.length || Number(Boolean(storeFailure)), nodes: lost.filter(isNew).length + expired.length + astray.length } };
+    return { items, counts };
   };
   const offText = (ms) => `is ${span(ms)} ${ms > 0 ? "ahead of" : "behind"} the store's`;
   const sum = (list) => list.reduce((all, it) => all + it, 0);
@@ -126,12 +127,11 @@
     if (!info) return;
     const isKnown = knownAt && !lostAt, found = knownAt ? troubles() : { items: [], counts: {} };
     const { counts } = found;
-    const total = sum(Object.values(counts)) + (info.down.length && !counts.tasks ? 1 : 0);
-    const rows = found.items, isWrong = rows.some(([level]) => level === "bad"), level = isKnown ? isWrong ? "bad" : "good" : "unknown";
+    const total = sum(Object.values(counts)), rows = found.items, isWrong = rows.some(([level]) => level === "bad"), level = isKnown ? isWrong ? "bad" : "good" : "unknown";
     for (const link of document.querySelectorAll("#sections a")) { const count = counts[link.dataset.view] || 0, badge = link.querySelector(".count"); badge.hidden = !count; set(badge, String(count)); link.title = count ? count + " need a look" : ""; }
     document.title = (isKnown ? total ? `(${total}) ` : "" : "(?) ") + (route.name ? route.name + " · " : "") + info.application + " · scheduler";
     icon(level);
-    if (!isKnown) rows.unshift([level, "", knownAt ? "Not connected" : "Nothing is known yet", knownAt ? "all below is as of " + clockText(knownAt) : ""]);
+    if (!isKnown) rows.unshift([level, "", isSilent ? "The process does not answer" : knownAt ? "Not connected" : "Nothing is known yet", knownAt ? "all below is as of " + clockText(knownAt) : ""]);
     else if (!isWrong) rows.unshift([level, "", "Nothing is wrong", ""]);
     const next = JSON.stringify(rows);
     if (next === drawn) return;
@@ -161,7 +161,8 @@
   // Asks for what the stream does not have.
   const askQueues = async () => {
     const { queues, unknownTasks: unknown, asOf, countFailure } = await ask("queues");
-    Object.assign(facts, { queues, unknown, asOf, countFailure });
+    const long = new Set(queues.flatMap((it) => it.tasks).filter((it) => it.hasLongRun).map((it) => it.task));
+    Object.assign(facts, { queues, unknown, asOf, countFailure, long });
     return queues;
   };
   let watching = 0, asked = 0;
@@ -171,7 +172,7 @@
       try {
         await about();
         // A hidden page has its title and its icon.
-        if (document.hidden || isPolling) { await pollTasks(); lostAt = 0; }
+        if (document.hidden || isPolling) { await pollTasks(); lostAt = 0; isSilent = false; }
         if (info.sections.includes("jobs")) {
           const counts = () => [parkedIn(facts.queues), retryingIn(facts.queues)], before = counts();
           await askQueues();

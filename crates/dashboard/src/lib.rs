@@ -67,9 +67,9 @@
 //! | `GET /jobs:errors?state=…` (and the others) | `errors`: `task`, `error` with `*` in place of numbers, `count`, `firstAt`, `lastAt`; the most frequent first |
 //! | `GET /jobs/{id}` | the job, with its `payload` and its `attempts` |
 //! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |
-//! | `POST /jobs/{id}/edit` | body: `payload`, a text that is JSON, and if wanted its `version` and the `fence` that was seen; answer: 202 and the job. 409 if it is running, has ended, or was claimed since then; 403 if a part of the payload is hidden from the visitor |
+//! | `POST /jobs/{id}/edit` | body: `payload`, a text that is JSON, and if wanted its `version` and the `fence` that was seen; answer: 202 and the job. 400 if the process has the task and could not decode the payload; 409 if it is running, has ended, or was claimed since then; 403 if a part of the payload is hidden from the visitor |
 //! | `POST /jobs:retry`, `/jobs:cancel`, `/jobs:delete` | body: `ids`, or `matching` with the names of `GET /jobs`, and `"dryRun": true` to change nothing; answer: `count`, and `after` and `action` if there was no time for all: the next request has both, and is the same action |
-//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for a minute or its schedules fire; also `version` and `knownVersion` if the payloads are too new, and `elsewhere` if a process has it that does not serve their queue |
+//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`, with `hasLongRun`; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for ten seconds (a minute in a deploy) or its schedules fire; also `version` and `knownVersion` if the payloads are too new, and `elsewhere` if a process has it that does not serve their queue |
 //! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut`, `queues` (missing for all), `tasks`, `concurrency`, `clockOffsetMs` and `isClockOff`, `pause`, and the `jobs` it has; `orphans`: jobs whose process is gone; `ended`: processes that stopped or were lost (`isLost`, `foundBy`, `jobs`, `isBack`) within the last hour |
 //!
 //! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,
@@ -82,7 +82,7 @@
 //! `overriddenBy`, `overriddenAt`, `ruleBefore`, `isWaiting`, `hasEnded`), its pause and its next tick; or `storeFailure`.
 //!
 //! A job has `id`, `task`, `queue`, `state`, `priority`, `key`, `attempt`, `maxAttempts`, `lost`, `undecoded`, `onLost`, `fence`,
-//! `session`, `isCancelRequested`, `schedule`, `tick`, `missed`, `runAt`, `createdAt`, `startedAt`, `finishedAt`, `error`; by
+//! `session`, `node` (the name of the process), `isCancelRequested`, `schedule`, `tick`, `missed`, `runAt`, `createdAt`, `startedAt`, `finishedAt`, `error`; by
 //! itself also `payload` (`version`, `bytes`, and `text` with `isCut`, or `isHidden`) and `attempts`: the last ten that did not succeed,
 //! the earliest first, each with `number`, `outcome` (`failed`, `gave_up`, `lost`, `undecodable`), `startedAt`, `endedAt`, `tookMs`,
 //! `error` and `node`, the name of the process if it is known.
@@ -92,7 +92,7 @@
 //! the last texts are there that differ.
 //!
 //! An action has `id`, `at`, `who`, `action`, `task` (`*` if it is about none, or several), `count`, and one of `queue`, `schedule`, `job` and
-//! `matching`, the words for several; `note`, the reason; `before` and `after`, rules or lengths of payloads; `node`, and `role` of a change in SQL.
+//! `matching`, the words for several; `process`, one that was paused or resumed; `note`, the reason; `before` and `after`, rules or lengths of payloads; `node`, and `role` of a change in SQL.
 //!
 //! Refusals are `application/problem+json`, with a `detail` that says what to change.
 //!

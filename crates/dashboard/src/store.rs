@@ -35,6 +35,15 @@ const QUESTIONS_MAX: usize = 4;
 const LOOKS_MAX: usize = 2;
 /// The number of running jobs that are looked at for the processes that have them.
 const RUNNING_MAX: u32 = 1_000;
+/// A run is long that takes so many times as long as any of the last ones, and so long at least; longer where few are known.
+const LONG_TIMES: u32 = 10;
+const LONG_MIN: Duration = Duration::from_secs(60);
+const LONG_UNKNOWN: Duration = Duration::from_secs(600);
+/// The number of the last runs that are looked at, and of few.
+const LAST_RUNS: u32 = 20;
+const FEW_RUNS: usize = 5;
+/// The time for which their lengths are kept.
+const LENGTHS_KEPT: Duration = Duration::from_secs(60);
 
 /// The store.
 pub(crate) struct Store {
@@ -50,6 +59,8 @@ pub(crate) struct Store {
     running: Arc<Look<Vec<StoredJob>>>,
     /// By state: the errors of all its jobs.
     errors: [Arc<Look<JobErrors>>; JobState::ALL.len()],
+    /// By task: the time from which a run is long.
+    long: Arc<Look<BTreeMap<String, Duration>>>,
     known: Mutex<Known<Answered>>,
 }
 
@@ -93,6 +104,17 @@ pub(crate) fn running_jobs(jobs: &Jobs) -> Result<Vec<StoredJob>, JobsError> {
     jobs.list(&filter, RUNNING_MAX)
 }
 
+/// The time from which a run of a task is long, by its last jobs that succeeded.
+fn long_from(jobs: &Jobs, task: String) -> Result<Duration, JobsError> {
+    let state = Some(JobState::Done);
+    let filter = JobFilter { task: Some(task), state, ..JobFilter::default() };
+    let done = jobs.list(&filter, LAST_RUNS)?;
+    let took = done.iter().filter_map(|job| Some(job.finished_at?.since(job.started_at?)));
+    let longest = took.max().unwrap_or_default();
+    let least = if done.len() < FEW_RUNS { LONG_UNKNOWN } else { LONG_MIN };
+    Ok(least.max(longest.saturating_mul(LONG_TIMES)))
+}
+
 /// The kind of job that is paused; none of a queue.
 fn task_of(paused: &JobPause) -> Option<&str> {
     match &paused.scope {
@@ -115,6 +137,7 @@ impl Store {
             depths: Look::new(),
             running: Look::new(),
             errors: JobState::ALL.map(|_| Look::new()),
+            long: Look::new(),
             known: Mutex::default(),
         }
     }
@@ -212,6 +235,42 @@ impl Store {
     /// The numbers of jobs that are known, without a question.
     pub(crate) fn known_depths(&self) -> Seen<Vec<QueueDepth>> {
         self.depths.seen()
+    }
+
+    /// The tasks with a job that may have run for long: each with the time from which it has, by the last runs that succeeded in any
+    /// process. The store is asked only for these.
+    pub(crate) async fn long_from(&self, depths: &[QueueDepth]) -> BTreeMap<String, Duration> {
+        let is_old = |depth: &&QueueDepth| depth.oldest_running > Some(LONG_MIN);
+        let tasks: BTreeSet<String> =
+            depths.iter().filter(is_old).map(|depth| depth.task.clone()).collect();
+        if tasks.is_empty() {
+            return BTreeMap::new();
+        }
+        let known = self.long.seen().answer;
+        let is_known =
+            |task: &String| known.as_ref().is_some_and(|(known, _)| known.contains_key(task));
+        if !tasks.iter().all(is_known) {
+            self.long.expire();
+        }
+        let asked = tasks.clone();
+        let ask = move |jobs: &Jobs| -> Result<_, JobsError> {
+            asked.into_iter().map(|task| Ok((task.clone(), long_from(jobs, task)?))).collect()
+        };
+        let found = self.long.look((&self.jobs, LENGTHS_KEPT), PATIENCE, ask).await.answer;
+        let of_jobs = |task: &String| Some(*found.as_ref()?.0.get(task)?);
+        let from = |task: String| {
+            let least = of_jobs(&task).unwrap_or(LONG_UNKNOWN);
+            let from = least.max(self.last_length(&task).saturating_mul(LONG_TIMES));
+            (task, from)
+        };
+        tasks.into_iter().map(from).collect()
+    }
+
+    /// The length of the last run of a schedule, if that succeeded: the job itself may be gone.
+    fn last_length(&self, task: &str) -> Duration {
+        let KnownSchedule::Stored(schedule) = self.known(task) else { return Duration::ZERO };
+        let end = schedule.last_end.as_ref().filter(|end| end.state == JobState::Done);
+        end.and_then(|end| Some(end.at.since(end.started_at?))).unwrap_or_default()
     }
 
     /// Running jobs, as all pages share them.

@@ -76,14 +76,18 @@ fn is_unseen(c: char) -> bool {
     )
 }
 
+/// The greatest number of letters in which a word may differ.
+const SLIPS_MAX: usize = 2;
+
 /// The greatest length of a word to be compared at all.
 const LENGTH_MAX: usize = 128;
 
 /// Finds the candidate that `word` was probably meant to be.
 ///
 /// Case, underscores, hyphens and spaces do not count, so Spring's `fixedRate` finds `fixed_rate`;
-/// after that, up to one wrong, missing, additional or exchanged letter in three is forgiven. Of
-/// several that are equally near, the first is taken.
+/// after that, up to one wrong, missing, additional or exchanged letter in three is forgiven, and two
+/// at most: a name that differs in more is another one. Of several that are equally near, the first is
+/// taken.
 ///
 /// ```
 /// use scheduler_expr::nearest;
@@ -91,6 +95,7 @@ const LENGTH_MAX: usize = 128;
 /// assert_eq!(nearest("fixedRate", ["cron", "fixed_rate"]), Some("fixed_rate"));
 /// assert_eq!(nearest("corn", ["cron", "fixed_rate"]), Some("cron"));
 /// assert_eq!(nearest("colour", ["cron", "fixed_rate"]), None);
+/// assert_eq!(nearest("export-orders", ["poll-orders"]), None);
 /// ```
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LENGTH_MAX {
@@ -101,7 +106,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .filter(|candidate| candidate.len() <= 2 * LENGTH_MAX)
         .map(|candidate| (distance(&word, &letters(candidate)), candidate))
-        .filter(|(distance, _)| *distance <= word.len() / 3)
+        .filter(|(distance, _)| *distance <= (word.len() / 3).min(SLIPS_MAX))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -215,6 +220,11 @@ mod tests {
         check("colour", None);
         check("c", None);
         check("nmaex", None); // a swap is a slip, and so is the letter
+        assert_eq!(nearest("export-orders", ["poll-orders", "import-mail"]), None);
+        assert_eq!(
+            nearest("exprot-ordes", ["poll-orders", "export-orders"]),
+            Some("export-orders")
+        );
         check("", None);
         check(&"x".repeat(10_000), None);
     }
@@ -228,7 +238,7 @@ mod tests {
     #[test]
     fn compares_words_up_to_the_limit() {
         let word = |length| "x".repeat(length);
-        let candidate = word(LENGTH_MAX + LENGTH_MAX / 3);
+        let candidate = word(LENGTH_MAX + SLIPS_MAX);
         assert_eq!(nearest(&word(LENGTH_MAX), [candidate.as_str()]), Some(candidate.as_str()));
         assert_eq!(nearest(&word(LENGTH_MAX + 1), [candidate.as_str()]), None);
         assert_eq!(nearest(&word(10_000), [candidate.as_str()]), None);

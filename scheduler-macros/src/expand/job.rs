@@ -89,16 +89,34 @@ fn payload<'a>(task: &Task<'a>) -> Option<&'a Type> {
 }
 
 /// The part of the entry about jobs.
-pub(super) fn facts(task: &Task<'_>, private: &Ident) -> TokenStream {
+pub(super) fn facts(task: &Task<'_>, names: &Idents) -> TokenStream {
+    let private = &names.private;
     let Some(job) = &task.plan.job else { return quote!(#private::None) };
     let (version, aliases) = (job.version, &job.aliases);
+    let check = match payload(task) {
+        None => quote!(#private::None),
+        Some(ty) => {
+            let stored = Ident::new("stored", Span::mixed_site());
+            let check = decode(task, ty, names, ("check_payload", &stored));
+            quote!(#private::Some(|#stored| #check))
+        }
+    };
     quote! {
-        #private::Some(#private::JobFacts { version: #version, aliases: &[#(#aliases),*] })
+        #private::Some(#private::JobFacts {
+            version: #version,
+            aliases: &[#(#aliases),*],
+            check: #check,
+        })
     }
 }
 
-/// Decodes the payload of a run.
-pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Idents, run: &Ident) -> TokenStream {
+/// Decodes the payload of a run, or one that is stored, by a function of the facade.
+pub(super) fn decode(
+    task: &Task<'_>,
+    ty: &Type,
+    names: &Idents,
+    (function, from): (&str, &Ident),
+) -> TokenStream {
     let private = &names.private;
     let (version, upgrade) = match &task.plan.job {
         Some(job) => (job.version, job.upgrade.as_ref()),
@@ -114,8 +132,8 @@ pub(super) fn decode(task: &Task<'_>, ty: &Type, names: &Idents, run: &Ident) ->
         }
     };
     let ty = without_self(ty.to_token_stream(), &names.own_type);
-    let arguments = quote!(#run, #version, #upgrade);
-    FacadeCall { function: "payload", generic: Some(&ty), arguments }.seen_at(&ty, names)
+    let arguments = quote!(#from, #version, #upgrade);
+    FacadeCall { function, generic: Some(&ty), arguments }.seen_at(&ty, names)
 }
 
 /// A warning at a `#[job]` without a name.

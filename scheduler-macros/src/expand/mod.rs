@@ -50,7 +50,7 @@ fn entry_and(task: &Task<'_>, names: &Idents, beside: &TokenStream) -> TokenStre
     let options = options(task.plan, private);
     let path = path(task);
     let receiver = receiver(task, private);
-    let job = job::facts(task, private);
+    let job = job::facts(task, names);
     let own_type = own_type(task, names);
     let resolve = resolve::resolve(task, names);
     let cfg_and_allow = cfg_and_allow(task);

@@ -162,7 +162,7 @@ fn decoded(task: &Task<'_>, names: &Idents, failed: &TokenStream) -> Option<Toke
     })?;
     let private = &names.private;
     let (payload, error) = (local("payload"), local("error"));
-    let decode = job::decode(task, ty, names, &local("run"));
+    let decode = job::decode(task, ty, names, ("payload", &local("run")));
     Some(quote! {
         let #payload = match #decode {
             #private::Ok(#payload) => #payload,

@@ -335,6 +335,14 @@ impl FilterArgs {
         JobFilter { state, task, queue, key, schedule, error, ..JobFilter::default() }
     }
 
+    pub(super) fn has_state(&self) -> bool {
+        self.state.is_some()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.filter() == JobFilter::default()
+    }
+
     /// The conditions, for a question.
     pub(super) fn in_words(&self) -> String {
         let conditions = [

@@ -171,7 +171,10 @@ fn on_queue(
             let until = until(pause, &api)?;
             format!("queue {name}: paused{until}; to let it go on: scheduler resume --queue {name}")
         }
-        None => format!("queue {name}: goes on; {} jobs are due", row.depth.due),
+        None => match row.depth.due {
+            1 => format!("queue {name}: goes on; 1 job is due"),
+            due => format!("queue {name}: goes on; {due} jobs are due"),
+        },
     })
 }
 

@@ -10,7 +10,7 @@ use crate::error::CliError;
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ChangeArgs {
     /// The identities of the jobs; or say which jobs with --state and the like
-    #[arg(value_name = "ID", required_unless_present = "state", conflicts_with_all = ["state", "task", "queue", "key", "schedule", "error", "dry_run"])]
+    #[arg(value_name = "ID", conflicts_with_all = ["state", "task", "queue", "key", "schedule", "error", "dry_run"])]
     ids: Vec<String>,
     #[command(flatten)]
     filter: FilterArgs,
@@ -68,10 +68,18 @@ pub(super) fn act(
     ctx: &mut Context<'_>,
 ) -> Result<(), CliError> {
     let api = Api::new(&args.client.server, ctx)?;
-    match args.ids.is_empty() {
-        true => on_matching(args, &api, change, ctx),
-        false => on_each(args, &api, change, ctx),
+    if !args.ids.is_empty() {
+        return on_each(args, &api, change, ctx);
     }
+    if args.filter.has_state() {
+        return on_matching(args, &api, change, ctx);
+    }
+    let example = format!("scheduler jobs {} --state parked --task mail", change.name());
+    let (what, example) = match args.filter.is_empty() {
+        true => ("say which jobs", format!("write their identities, or for example `{example}`")),
+        false => ("a filter needs a state", format!("write for example `{example}`")),
+    };
+    Err(CliError::unable(what).help(example))
 }
 
 /// Asks for a change of each job, and says how it is then. The first refusal ends it.

@@ -170,8 +170,13 @@ fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let jobs: Vec<Job> = jobs.into_iter().map(|job| api.typed(job)).collect::<Result<_, _>>()?;
     let times = jobs.iter().filter_map(|job| when(job).1.as_deref());
     let times = TimeFormat::of(api.zone()?, times);
-    let rows: Vec<_> = jobs.iter().map(|job| row(job, times)).collect();
-    let head = ["ID", "TASK", "STATE", "QUEUE", "WHEN", "ATTEMPTS", "ERROR"];
+    let mut rows: Vec<_> = jobs.iter().map(|job| row(job, times)).collect();
+    let mut head = vec!["ID", "TASK", "STATE", "QUEUE", "WHEN", "ATTEMPTS", "PROCESS", "ERROR"];
+    if jobs.iter().all(|job| job.state != "running") {
+        let process = head.len() - 2;
+        head.remove(process);
+        rows.iter_mut().for_each(|row| drop(row.remove(process)));
+    }
     let look = ctx.look();
     ctx.write(&table::of(&head, &rows, look))?;
     if has_more { ctx.say(format!("\nmore: -n {}", count.saturating_mul(10))) } else { Ok(()) }
@@ -209,12 +214,18 @@ fn row(job: &Job, times: TimeFormat) -> Vec<Cell> {
     vec![
         plain(&job.id).into(),
         plain(&job.task).into(),
-        Cell::new(plain(&job.state), tone),
+        Cell::new(state(job), tone),
         plain(&job.queue).into(),
         format!("{word} {}", times.time(at)).into(),
         format!("{} of {}", job.attempt, job.max_attempts).into(),
+        job.node.as_deref().map_or_else(|| "-".to_owned(), plain).into(),
         text(&job.error).into(),
     ]
+}
+
+fn state(job: &Job) -> String {
+    let stop = if job.is_cancel_requested { ", asked to stop" } else { "" };
+    format!("{}{stop}", plain(&job.state))
 }
 
 /// The instant that matters most for a job in its state.
@@ -239,7 +250,7 @@ fn one(job: &Job, zone: Zone) -> String {
         }
     };
     row("task", plain(&job.task));
-    row("state", plain(&job.state));
+    row("state", state(job));
     row("queue", format!("{}, priority {}", plain(&job.queue), plain(&job.priority)));
     row("key", text(&job.key));
     row("schedule", text(&job.schedule));
@@ -247,6 +258,7 @@ fn one(job: &Job, zone: Zone) -> String {
     let lost = if job.lost == 0 { String::new() } else { format!(", lost {}×", job.lost) };
     row("attempts", format!("{} of {}{lost}", job.attempt, job.max_attempts));
     row("fence", job.fence.to_string());
+    row("process", text(&job.node));
     row("session", text(&job.session));
     row("accepted", times.time(&job.created_at));
     row("due", times.time(&job.run_at));

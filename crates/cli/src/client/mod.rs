@@ -144,11 +144,12 @@ fn shown(answer: &Actions, look: Look, api: &Api) -> Result<String, CliError> {
 }
 
 fn row(action: &Action, times: TimeFormat) -> Vec<Cell> {
-    let on = match (&action.job, &action.queue, &action.matching) {
+    let on = match (&action.job, &action.queue, &action.process, &action.matching) {
         (Some(job), ..) => format!("{} of {}", plain(job), plain(&action.task)),
-        (None, Some(queue), _) => format!("queue {}", plain(queue)),
-        (None, None, Some(words)) => format!("{}: {}", action.count, plain(words)),
-        (None, None, None) => text(&action.schedule.clone().or(Some(action.task.clone()))),
+        (None, Some(queue), ..) => format!("queue {}", plain(queue)),
+        (None, None, Some(node), _) => format!("node {}", plain(node)),
+        (.., Some(words)) => format!("{}: {}", action.count, plain(words)),
+        (.., None) => text(&action.schedule.clone().or(Some(action.task.clone()))),
     };
     let change = action.before.as_ref().or(action.after.as_ref());
     let change = change.map(|_| format!("{} → {}", text(&action.before), text(&action.after)));

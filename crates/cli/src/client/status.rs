@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
 use scheduler_api::{
-    Depth, EndedNode, Info, JobErrors, Nodes, Pause, Queue, QueueTask, Queues, Task, Tasks,
-    UnknownTask,
+    Depth, EndedNode, Info, JobError, JobErrors, Nodes, Pause, Queue, QueueTask, Queues, Task,
+    Tasks, UnknownTask,
 };
 use serde::Serialize;
 
-use crate::client::api::{Api, ClientArgs, plain};
+use crate::client::api::{Api, ClientArgs, instant, plain};
 use crate::client::jobs::as_of;
 use crate::client::table::{Cell, Tone};
 use crate::client::tasks::{TaskProblem, age, took};
@@ -19,11 +20,7 @@ use crate::error::CliError;
 const OUTAGE: u64 = 10;
 /// A due job that has waited for longer is a problem.
 const WAIT_MAX_MS: f64 = 60_000.0;
-/// A job of a task with few known runs that takes longer is a problem.
-const RUN_MAX_MS: f64 = 600_000.0;
-/// The number of known runs from which their lengths say what is usual.
-const KNOWN_RUNS: usize = 5;
-/// The most groups of errors, and the most queues, that are listed.
+/// The most groups of errors, queues, lost processes and paused tasks that are listed.
 const LISTED_MAX: usize = 3;
 
 /// A line: a problem, or what a person has decided.
@@ -47,7 +44,7 @@ pub(super) fn run(args: &ClientArgs, ctx: &mut Context<'_>) -> Result<(), CliErr
     let api = Api::new(&args.server, ctx)?;
     let mut items = StatusItems::default();
     items.ask(&api)?;
-    let mut items = items.0;
+    let mut items = items.items;
     items.sort_by_key(|item| !item.is_problem);
     let problems = items.iter().filter(|item| item.is_problem).count();
     if args.json {
@@ -79,7 +76,11 @@ fn shown(items: &[StatusItem], look: Look) -> String {
 }
 
 #[derive(Default)]
-struct StatusItems(Vec<StatusItem>);
+struct StatusItems {
+    items: Vec<StatusItem>,
+    /// By the clock of the process that answers.
+    now: Option<DateTime<Utc>>,
+}
 
 impl StatusItems {
     fn problem(&mut self, what: impl Into<String>, text: impl Into<String>) {
@@ -87,55 +88,73 @@ impl StatusItems {
     }
 
     fn add(&mut self, is_problem: bool, what: impl Into<String>, text: impl Into<String>) {
-        self.0.push(StatusItem { is_problem, what: what.into(), text: text.into() });
+        self.items.push(StatusItem { is_problem, what: what.into(), text: text.into() });
+    }
+
+    /// The time since an instant, between these words; nothing if the instant is not known.
+    fn age(&self, before: &str, at: &Option<String>, after: &str) -> String {
+        let age = self.now.zip(instant(at)).map(|(now, at)| age(now - at));
+        age.map(|age| format!("{before}{age}{after}")).unwrap_or_default()
     }
 
     fn ask(&mut self, api: &Api) -> Result<(), CliError> {
         let info: Info = api.get("/info")?;
+        self.now = info.now.parse().ok();
         let tasks: Tasks = api.get("/tasks")?;
+        let has_jobs = info.sections.iter().any(|section| section == "jobs");
+        let queues = has_jobs.then(|| api.get::<Queues>("/queues"));
         for name in &info.down {
             self.problem("DOWN", format!("critical: {}", plain(name)));
         }
-        self.of_tasks(&tasks);
+        let jobs = queues.iter().flatten().flat_map(|answer| &answer.queues);
+        let jobs = jobs.flat_map(|queue| &queue.tasks).filter(|job| job.has_long_run);
+        self.of_tasks(&tasks, &jobs.map(|job| &*job.task).collect());
         if let Some(why) = &info.store_failure {
-            self.problem("store away", plain(why));
+            let since = self.age(" for ", &info.store_down_since, "");
+            self.problem(format!("store down{since}"), plain(why));
         }
-        if info.sections.iter().any(|section| section == "jobs") {
-            match api.get::<Queues>("/queues") {
-                Ok(answer) => self.of_jobs(&answer, &tasks.tasks, api)?,
-                Err(error) if info.store_failure.is_none() => {
-                    self.problem("store away", error.what());
-                }
-                Err(_) => {}
+        match queues {
+            Some(Ok(answer)) => self.of_jobs(&answer, api)?,
+            Some(Err(error)) if info.store_failure.is_none() => {
+                self.problem("store down", error.what());
             }
+            _ => {}
         }
         Ok(())
     }
 
-    fn of_tasks(&mut self, answer: &Tasks) {
-        let now = answer.now.parse().ok();
+    /// The tasks of the process that answers. A run that is long among those of the whole cluster stands there.
+    fn of_tasks(&mut self, answer: &Tasks, long_runs: &BTreeSet<&str>) {
         for task in &answer.tasks {
             let name = plain(&task.name);
-            match TaskProblem::of(task, now) {
-                Some(TaskProblem::Hung) => self.problem("hung", name),
+            match TaskProblem::of(task, answer.now.parse().ok()) {
+                Some(TaskProblem::Hung) if long_runs.contains(&*task.name) => {}
+                Some(TaskProblem::Hung) => {
+                    let since = self.age(", running for ", &task.running_since, "");
+                    self.problem("hung", format!("{name}{since}"));
+                }
                 Some(TaskProblem::Late(waited)) => {
                     self.problem("late", format!("{name}, by {}", age(waited)));
                 }
                 Some(TaskProblem::Failing) => {
                     let error = task.first_failure.as_deref().map(plain).unwrap_or_default();
-                    let text = format!("{name}, {} in a row: {error}", task.streak);
+                    let since = self.age(" for ", &task.failing_since, "");
+                    let text = format!("{name}, {} in a row{since}: {error}", task.streak);
                     self.problem("failing", text.trim_end_matches(": "));
                 }
                 None => {}
             }
         }
-        let paused = answer.tasks.iter().filter(|task| task.is_paused).count();
-        if paused > 0 {
-            self.add(false, format!("{paused} paused"), "");
+        let paused: Vec<&Task> = answer.tasks.iter().filter(|task| task.is_paused).collect();
+        if !paused.is_empty() {
+            let pause = |task: &Task| self.decided(&task.pause.clone().unwrap_or_default());
+            let text = |task: &&Task| format!("{}{}", plain(&task.name), pause(task));
+            let listed: Vec<String> = paused.iter().take(LISTED_MAX).map(text).collect();
+            self.add(false, format!("{} paused", paused.len()), listed.join("; "));
         }
     }
 
-    fn of_jobs(&mut self, answer: &Queues, tasks: &[Task], api: &Api) -> Result<(), CliError> {
+    fn of_jobs(&mut self, answer: &Queues, api: &Api) -> Result<(), CliError> {
         let queues = &answer.queues;
         if let Some(counted) = as_of(answer) {
             self.add(false, "jobs", counted);
@@ -143,18 +162,16 @@ impl StatusItems {
         let sum = |count: fn(&Queue) -> u64| queues.iter().map(count).sum::<u64>();
         let parked = sum(|queue| queue.depth.parked);
         if parked > 0 {
-            self.problem(format!("{} parked", jobs(parked)), "");
-            self.errors("parked", 1, api)?;
+            self.errors(("parked", 1), format!("{} parked", jobs(parked)), api)?;
         }
         let retrying = sum(|queue| queue.depth.retrying);
         if retrying > 0 {
-            self.add(false, format!("{} to be tried again", jobs(retrying)), "");
-            self.errors("ready", OUTAGE, api)?;
+            self.errors(("ready", OUTAGE), format!("{} to be tried again", jobs(retrying)), api)?;
         }
         for queue in queues {
-            for job in &queue.tasks {
-                let Some(ran) = runs_long(job, tasks) else { continue };
-                let text = format!("for {} in queue {}", took(ran), plain(&queue.queue));
+            for job in queue.tasks.iter().filter(|job| job.has_long_run) {
+                let ran = took(job.depth.oldest_running_ms.unwrap_or_default());
+                let text = format!("for {ran} in queue {}", plain(&queue.queue));
                 self.problem(format!("a job of {} runs", plain(&job.task)), text);
             }
         }
@@ -184,12 +201,19 @@ impl StatusItems {
         self.problem(what, text.join("; "));
     }
 
-    /// The errors that most jobs in a state have. Those of fewer jobs than `least` are no problem.
-    fn errors(&mut self, state: &str, least: u64, api: &Api) -> Result<(), CliError> {
+    /// The jobs in a state, and the errors that most of them have. They are a problem if so many have one.
+    fn errors(
+        &mut self,
+        (state, least): (&str, u64),
+        what: String,
+        api: &Api,
+    ) -> Result<(), CliError> {
         let found: JobErrors = api.get(&format!("/jobs:errors?state={state}"))?;
+        let is_problem = |group: &JobError| group.count >= least;
+        self.add(least == 1 || found.errors.iter().any(is_problem), what, "");
         for group in found.errors.iter().take(LISTED_MAX) {
             let what = format!("{} × {}", group.count, plain(&group.task));
-            self.add(group.count >= least, what, plain(&group.error));
+            self.add(is_problem(group), what, plain(&group.error));
         }
         Ok(())
     }
@@ -210,7 +234,7 @@ impl StatusItems {
         }
         for queue in queues {
             let Some(pause) = &queue.pause else { continue };
-            let what = format!("queue {} paused{}", plain(&queue.queue), decided(pause));
+            let what = format!("queue {} paused{}", plain(&queue.queue), self.decided(pause));
             self.add(false, what, waiting(&queue.depth));
         }
     }
@@ -224,7 +248,8 @@ impl StatusItems {
                 count => format!(" with {}", jobs(count.into())),
             };
             let found_by = node.found_by.as_deref().map(plain).unwrap_or_default();
-            format!("{} lost{held}, found by {found_by}", plain(&node.label))
+            let ago = self.age(" ", &Some(node.at.clone()), " ago");
+            format!("{} lost{ago}{held}, found by {found_by}", plain(&node.label))
         };
         let away: Vec<&EndedNode> = lost().filter(|node| !node.is_back).collect();
         if !away.is_empty() {
@@ -235,7 +260,9 @@ impl StatusItems {
             self.problem(what, listed.join("; "));
         }
         for node in lost().filter(|node| node.is_back).take(LISTED_MAX) {
-            self.add(false, format!("node {}", plain(&node.label)), "was lost, and is back");
+            let ago = self.age(" ", &Some(node.at.clone()), " ago");
+            let text = format!("was lost{ago}, and is back");
+            self.add(false, format!("node {}", plain(&node.label)), text);
         }
     }
 
@@ -250,7 +277,7 @@ impl StatusItems {
         self.of_lost(nodes);
         for node in &nodes.nodes {
             let Some(pause) = &node.pause else { continue };
-            let text = decided(pause);
+            let text = self.decided(pause);
             self.add(false, format!("node {} paused{text}", plain(&node.label)), "");
         }
         if !nodes.orphans.is_empty() {
@@ -258,13 +285,14 @@ impl StatusItems {
             self.problem(count, "of processes that are gone");
         }
     }
-}
 
-/// The person who has paused something, and why.
-fn decided(pause: &Pause) -> String {
-    let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
-    let reason = pause.reason.as_deref().map(|reason| format!(", {}", plain(reason)));
-    format!("{}{}", by.unwrap_or_default(), reason.unwrap_or_default())
+    /// The person who has paused something, how long ago, and why.
+    fn decided(&self, pause: &Pause) -> String {
+        let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
+        let since = self.age(" for ", &pause.since, "");
+        let reason = pause.reason.as_deref().map(|reason| format!(", {}", plain(reason)));
+        format!("{}{since}{}", by.unwrap_or_default(), reason.unwrap_or_default())
+    }
 }
 
 /// The jobs of a paused queue.
@@ -286,15 +314,4 @@ pub(super) fn clock(offset_ms: f64) -> String {
 
 fn jobs(count: u64) -> String {
     format!("{count} {}", if count == 1 { "job" } else { "jobs" })
-}
-
-/// The time for which the oldest running job has run, if that is long.
-fn runs_long(job: &QueueTask, tasks: &[Task]) -> Option<f64> {
-    let known = tasks.iter().find(|task| task.name == job.task).map(|task| &task.recent.took_ms);
-    let known = known.filter(|took| took.len() >= KNOWN_RUNS);
-    let most = known.map_or(RUN_MAX_MS, |took| {
-        let longest = took.iter().copied().fold(0.0, f64::max);
-        (10.0 * longest).max(WAIT_MAX_MS)
-    });
-    job.depth.oldest_running_ms.filter(|ran| *ran > most)
 }

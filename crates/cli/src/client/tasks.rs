@@ -41,7 +41,8 @@ pub(super) fn list(answer: &Tasks, look: Look) -> String {
             state(task, now),
             next,
             last(task, now, of_store),
-            schedule(task).into(),
+            format!("{}{}", schedule(task), if is_by_hand(task) { " (by hand)" } else { "" })
+                .into(),
         ]
     };
     let rows: Vec<Vec<Cell>> = tasks.iter().map(row).collect();
@@ -185,10 +186,31 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
             lines.extend(texts.into_iter().map(|text| format!("  {text}")));
         }
     };
-    section("next", task.upcoming.iter().flatten().map(|time| upcoming(time, zone)).collect());
+    section(
+        next_title(task, now),
+        task.upcoming.iter().flatten().map(|time| upcoming(time, zone)).collect(),
+    );
     let times = TimeFormat::of(zone, runs.iter().map(|past| &*past.started_at));
     section(&format!("last runs{here}"), runs.iter().map(|past| run(past, times)).collect());
     lines.join("\n") + "\n"
+}
+
+/// The heading of the next fire times, which a pause or a run that hangs may leave out.
+fn next_title(task: &Task, now: DateTime<Utc>) -> &'static str {
+    let pause_end = task.pause.as_ref().and_then(|pause| instant(&pause.until));
+    let first = task.upcoming.iter().flatten().next().and_then(|time| time.at.parse().ok());
+    let is_over = pause_end.zip(first).is_some_and(|(end, first): (_, DateTime<Utc>)| end <= first);
+    if TaskProblem::of(task, Some(now)) == Some(TaskProblem::Hung) {
+        "next; none starts before the present run ends"
+    } else if task.is_paused && !is_over {
+        "next, if it is resumed before"
+    } else {
+        "next"
+    }
+}
+
+fn is_by_hand(task: &Task) -> bool {
+    task.schedule.as_ref().is_some_and(|schedule| schedule.is_overridden)
 }
 
 /// The author of a rule that was set by hand, and the rule before.

@@ -522,7 +522,7 @@ fn outage(queues: (u16, String)) -> Stub {
 
 #[test]
 fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
-    let depth = json!({ "due": 4, "retrying": 50, "parked": 3, "oldestMs": 90_000.0, "oldestRunningMs": 720_000.0 });
+    let depth = json!({ "due": 4, "retrying": 50, "parked": 3, "oldestMs": 90_000.0, "oldestRunningMs": 720_000.0, "hasLongRun": true });
     let mut queue = json!({ "queue": "mail" });
     queue.as_object_mut().unwrap().extend(depth.as_object().unwrap().clone());
     let mut task = queue.clone();
@@ -539,6 +539,7 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ✖ failing: shop::report, 2 in a row
 ✖ 3 jobs parked
 ✖ 3 × pay: no such card
+✖ 50 jobs to be tried again
 ✖ 50 × pay: POST *: Service Unavailable
 ✖ a job of pay runs: for 12m in queue mail
 ✖ 4 jobs due: for 1m 30s in queue mail
@@ -548,13 +549,13 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ✖ 1 job: of processes that are gone
 ✖ no process has pya: 1 job due; nearest name: pay
 ✖ no process runs geo: 5 jobs due; web-1 has it, but serves only mail
-‖ 1 paused
+‖ 1 paused: purge by ops, migration
 ‖ 54 jobs to be tried again
 ‖ queue slow paused by ops, move: 10 jobs wait, 4 of them with an error
 ‖ node web-1: was lost, and is back
 ‖ node web-5 paused by ada, a disk
 ";
-    assert_eq!((&*answer.output, &*answer.errors), (expected, "error: 13 problems\n"));
+    assert_eq!((&*answer.output, &*answer.errors), (expected, "error: 14 problems\n"));
     assert_eq!(answer.code, 1);
     let answer = ask(&stub, &["status", "--json"]);
     let json: Value = serde_json::from_str(&answer.output).unwrap();
@@ -572,7 +573,7 @@ fn the_status_of_a_program_without_problems_is_a_success_and_a_store_that_is_awa
     assert_eq!((&*answer.output, &*answer.errors, answer.code), ("nothing is wrong\n", "", 0));
     let detail = json!({ "status": 503, "detail": "Connection refused" }).to_string();
     let answer = ask(&outage((503, detail)), &["status"]);
-    assert!(answer.output.contains("✖ store away: "), "{}", answer.output);
+    assert!(answer.output.contains("✖ store down: "), "{}", answer.output);
     assert_eq!(ask(&Stub::of(vec![]), &["status"]).code, 1);
 }
 
@@ -591,7 +592,7 @@ fn a_lease_that_is_not_renewed_and_a_count_that_is_old_are_told_with_their_reaso
     ]);
     let counted = "counted 1m ago: canceling statement";
     let answer = ask(&stub, &["status"]);
-    let expected = format!("✖ store away: disk is full\n‖ jobs: {counted}\n");
+    let expected = format!("✖ store down: disk is full\n‖ jobs: {counted}\n");
     assert_eq!((answer.output, answer.code), (expected, 1));
     let answer = ask(&stub, &["jobs", "queues"]);
     assert!(answer.output.ends_with(&format!("{counted}\n")), "{}", answer.output);

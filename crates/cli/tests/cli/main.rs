@@ -11,6 +11,7 @@ mod hostile;
 mod imported;
 mod recorded;
 mod stub;
+mod words;
 mod zones;
 
 use std::collections::HashMap;

@@ -22,10 +22,9 @@ pub(crate) fn action(app: &App, action: &store::Action, shows_from: bool) -> Act
         queue: named(TargetKind::Queue),
         schedule: named(TargetKind::Schedule),
         job: named(TargetKind::Job),
-        matching: match action.kind {
-            TargetKind::Node => Some(format!("node {}", action.name)),
-            kind => (!kind.is_named()).then(|| action.name.clone()),
-        },
+        matching: (!action.kind.is_named() && action.kind != TargetKind::Node)
+            .then(|| action.name.clone()),
+        process: named(TargetKind::Node),
         note: text(&app.options.redacted(&action.reason)),
         before: value(&action.before),
         after: value(&action.after),

@@ -42,7 +42,10 @@ fn row(app: &App, mut job: StoredJob) -> Result<Job, Problem> {
     errors.for_each(|error| *error = app.options.redacted(error));
     let attempts = job.attempts.iter().map(attempt).collect::<Result<_, _>>()?;
     let origin = job.origin.as_ref();
+    let sessions = app.store()?.sessions();
+    let of_job = sessions.iter().find(|session| Some(session.id) == job.session);
     Ok(Job {
+        node: of_job.map(|session| session.label.clone()),
         schedule: origin.map(|origin| origin.schedule.clone()),
         tick: origin.and_then(|origin| origin.tick).map(instant),
         missed: origin.map(|origin| origin.missed),
@@ -140,7 +143,8 @@ pub(crate) fn queues(
         let of_task = Depth { oldest_ms, oldest_running_ms, ..by_name(depth)? };
         add(&mut queue.depth, &of_task);
         let pause = tasks.get(&*depth.task).cloned().flatten();
-        queue.tasks.push(QueueTask { task: depth.task.to_string(), depth: of_task, pause });
+        let task = depth.task.clone();
+        queue.tasks.push(QueueTask { task, depth: of_task, has_long_run: false, pause });
     }
     Ok(queues.into_values().collect())
 }

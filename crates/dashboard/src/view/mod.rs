@@ -107,7 +107,7 @@ mod tests {
         let at = StoreTime::from_micros(0);
         let id = "00000000-0000-0000-0000-000000000001";
         let job = StoredJob::empty(id.parse::<JobId>().unwrap());
-        has_all_but::<Job>(&job, &["schedule", "missed", "tick", "isDeleted"]);
+        has_all_but::<Job>(&job, &["node", "schedule", "missed", "tick", "isDeleted"]);
         let attempt = JobAttempt::new(1, at, at, AttemptOutcome::GaveUp);
         has_all_but::<scheduler_api::JobAttempt>(&attempt, &["tookMs"]);
         let session = SessionInfo::new(id.parse::<SessionId>().unwrap(), at);

@@ -36,6 +36,7 @@ pub(crate) fn nodes(
             nodes.push(Node { jobs, ..node(app, session) });
         }
     }
+    nodes.sort_by(|a, b| a.label.cmp(&b.label));
     let orphans = held.into_values().flatten().collect();
     Nodes { now: instant(app.store_now()), as_of: instant(as_of), nodes, orphans, ended }
 }

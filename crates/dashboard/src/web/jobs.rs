@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::looks::{LIMIT, PATIENCE};
 use crate::problem::Problem;
 use crate::store::may_have_effect;
-use crate::times::instant;
+use crate::times::{instant, millis};
 use crate::view;
 use crate::view::by_name;
 use crate::web::api::{Accepted, Answer};
@@ -64,6 +64,7 @@ pub(super) async fn jobs(
     let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
     let found = app.store()?.search(caller.who().name(), ask).await?;
     let FoundJobs { jobs, after, looked_through } = found;
+    know_nodes(&app, &jobs).await?;
     let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect::<Result<_, _>>()?;
     let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
     Ok(Json(scheduler_api::Jobs {
@@ -84,7 +85,16 @@ pub(super) async fn job(
     let id = id(&text)?;
     let job = app.store()?.ask(move |jobs| jobs.get(id)).await?;
     let job = job.ok_or_else(|| none(id))?;
+    know_nodes(&app, std::slice::from_ref(&job)).await?;
     Ok(Json(view::job_detail(&app, &caller.who(), job)?))
+}
+
+/// Lets the names of the processes that run these jobs be known.
+async fn know_nodes(app: &App, jobs: &[StoredJob]) -> Result<(), Problem> {
+    if jobs.iter().any(|job| job.session.is_some()) {
+        app.store()?.look_if_old().await;
+    }
+    Ok(())
 }
 
 fn none(id: JobId) -> Problem {
@@ -104,10 +114,16 @@ pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
     let count_failure = seen.failure.as_ref().map(|problem| problem.detail().to_owned());
     let (depths, as_of) = seen.or_unanswered()?;
     let unknown = store.unknown_tasks(&depths);
+    let long_from = store.long_from(&depths).await;
+    let mut queues = view::queues(&app, &store.queues(&depths), &depths, &store.pauses())?;
+    for job in queues.iter_mut().flat_map(|queue| &mut queue.tasks) {
+        let from = long_from.get(&job.task).map(|from| millis(*from));
+        job.has_long_run = from.is_some() && job.depth.oldest_running_ms > from;
+    }
     Ok(Json(Queues {
         now: instant(app.store_now()),
         as_of: instant(as_of - app.clock_offset()),
-        queues: view::queues(&app, &store.queues(&depths), &depths, &store.pauses())?,
+        queues,
         unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
         count_failure,
     }))

@@ -192,9 +192,11 @@ impl Search {
             let Some(error) = &job.error else { return Ok(()) };
             let pattern = pattern_of(&app.options.redacted(error));
             let group = groups.entry((job.task.clone(), pattern)).or_default();
+            let failed_at = job.attempts.last().map(|attempt| attempt.ended_at);
+            let at = job.finished_at.or(failed_at);
             group.count += 1;
-            group.first = group.first.min(job.finished_at).or(job.finished_at);
-            group.last = group.last.max(job.finished_at);
+            group.first = group.first.into_iter().chain(at).min();
+            group.last = group.last.max(at);
             Ok(())
         })?;
         let mut groups: Vec<_> = groups.into_iter().collect();

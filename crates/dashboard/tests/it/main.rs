@@ -18,6 +18,7 @@ mod nodes;
 mod openapi;
 mod pauses;
 mod security;
+mod shown;
 mod slow_real_clock;
 mod support;
 mod trouble;

@@ -14,7 +14,7 @@ use crate::jobs::{jobs, mail};
 use crate::support::*;
 
 /// Opens a session of a process that is not there.
-fn open(store: &dyn Store, number: u32, label: &str) -> SessionId {
+pub(crate) fn open(store: &dyn Store, number: u32, label: &str) -> SessionId {
     let id = format!("00000000-0000-4000-8000-{number:012}").parse().unwrap();
     let request = Open {
         id,
@@ -39,7 +39,7 @@ fn end_lease(store: &dyn Store, session: SessionId) {
     store.renew(&renew).unwrap();
 }
 
-fn metric(served: &Served, sample: &str) -> Option<f64> {
+pub(crate) fn metric(served: &Served, sample: &str) -> Option<f64> {
     let metrics = served.get("/metrics").body;
     let line = metrics.lines().find_map(|line| line.strip_prefix(sample).map(str::to_owned));
     line.map(|value| value.trim().parse().unwrap())
@@ -122,8 +122,8 @@ fn a_process_is_paused_and_resumed_by_its_name() {
     jobs(&served).enqueue(job).unwrap();
     assert_eq!(row("web-1").unwrap()["pause"]["by"], "ops");
     let note = &served.get("/api/v1/actions").json()["actions"][0];
-    let texts = ["action", "matching", "note"].map(|name| note[name].as_str());
-    assert_eq!(texts, [Some("pause"), Some("node web-1"), Some("a disk is replaced")]);
+    let texts = ["action", "process", "note"].map(|name| note[name].as_str());
+    assert_eq!(texts, [Some("pause"), Some("web-1"), Some("a disk is replaced")]);
     // Two processes of one name differ by their sessions.
     let twin = open(&store, 3, "web-2");
     let several = pause("web-2");
