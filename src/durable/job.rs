@@ -191,6 +191,16 @@ impl Job {
         self
     }
 
+    /// The part of its task's jobs that it belongs to, such as a tenant: limits count in each part, and parts take turns. At most
+    /// 250 bytes.
+    #[doc(alias = "tenant")]
+    #[doc(alias = "group")]
+    #[doc(alias = "fairness_key")]
+    pub fn partition(mut self, partition: impl Into<String>) -> Self {
+        self.new.partition = Some(partition.into());
+        self
+    }
+
     /// The queue in which it waits.
     pub fn queue(mut self, name: impl Into<String>) -> Self {
         (self.new.queue, self.set.queue) = (name.into(), true);

@@ -197,6 +197,7 @@ fn a_client_stores_no_value_that_no_job_can_have() {
         "jsonb_build_object('queue', repeat('x', 251))",
         "'{\"key\":\"\"}'",
         "jsonb_build_object('traceparent', repeat('x', 251))",
+        "jsonb_build_object('partition', repeat('x', 251))",
         "jsonb_build_object('payload', repeat('x', 16777217))",
         "'{\"version\":-1}'",
         "'{\"version\":4294967296}'",

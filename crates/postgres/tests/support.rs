@@ -195,6 +195,7 @@ pub(crate) fn definition(name: &str, overlap: Overlap) -> ScheduleSpec {
         payload: Payload::default(),
         queue: DEFAULT_QUEUE.to_owned(),
         priority: Priority::Normal,
+        partition: None,
         rule: Rule { text: "rule".to_owned(), timing: Timing::Computed },
         calculator: "1".to_owned(),
         overlap,

@@ -69,6 +69,7 @@ CREATE TABLE scheduler_schedule (
   payload BLOB NOT NULL,
   queue TEXT NOT NULL,
   priority INTEGER NOT NULL,
+  partition TEXT,
   rule TEXT NOT NULL,
   timing TEXT NOT NULL,
   timing_first INTEGER,
@@ -132,6 +133,7 @@ CREATE TABLE scheduler_job (
   payload BLOB NOT NULL,
   queue TEXT NOT NULL,
   priority INTEGER NOT NULL,
+  partition TEXT,
   key TEXT,
   key_until TEXT NOT NULL,
   key_kept_until INTEGER,
@@ -224,7 +226,7 @@ CREATE INDEX scheduler_done_greatest ON scheduler_done (greatest_id);
 CREATE VIEW scheduler_jobs AS
 SELECT lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || substr(hex(id), 13, 4) || '-'
     || substr(hex(id), 17, 4) || '-' || substr(hex(id), 21)) AS id,
-  task, CASE WHEN length(payload) > 0 THEN CAST(payload AS TEXT) END AS payload, payload_version AS version, state, key, queue,
+  task, CASE WHEN length(payload) > 0 THEN CAST(payload AS TEXT) END AS payload, payload_version AS version, state, partition, key, queue,
   CASE priority WHEN 0 THEN 'low' WHEN 1 THEN 'normal' WHEN 2 THEN 'high' ELSE 'urgent' END AS priority,
   strftime('%Y-%m-%d %H:%M:%f', run_at / 1000000.0, 'unixepoch') AS run_at, attempt, max_attempts, lost, on_lost, schedule,
   strftime('%Y-%m-%d %H:%M:%f', created_at / 1000000.0, 'unixepoch') AS created_at,

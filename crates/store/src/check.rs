@@ -16,11 +16,13 @@ impl NewJob {
     ///
     /// # Errors
     ///
-    /// A name, the key or the trace context is empty, too long, or has a NUL, which PostgreSQL cannot keep; or the payload is too long.
+    /// A name, the key or the trace context is empty, one of them or the partition is too long, or has a NUL, which PostgreSQL cannot keep; or the payload is too long.
     pub fn check(&self) -> Result<(), Refusal> {
         for column in &NEW_JOB_COLUMNS {
-            if let ColumnValue::Text(text) = (column.get)(self) {
-                check_name(column.name, &text)?;
+            match (column.get)(self) {
+                ColumnValue::Text(text) if column.may_be_empty && text.is_empty() => {}
+                ColumnValue::Text(text) => check_name(column.name, &text)?,
+                _ => {}
             }
         }
         payload(&self.payload.bytes)

@@ -312,13 +312,14 @@ impl From<StoredJob> for JobRow {
 type Row = JobRow;
 
 /// All columns of a job. The list in CONTRIBUTING.md says what a new one needs.
-pub const JOB_COLUMNS: [Column<JobRow>; 28] = [
+pub const JOB_COLUMNS: [Column<JobRow>; 29] = [
     column!("id", JobId, row.job.id).ended(EndedColumn::Apart),
     column!("task", String, row.job.task).ended(EndedColumn::Same),
     column!("payload", Vec<u8>, row.job.payload.bytes).ended(EndedColumn::Blank),
     column!("payload_version", u32, row.job.payload.version).ended(EndedColumn::Same),
     column!("queue", String, row.job.queue).ended(EndedColumn::Same),
     column!("priority", Priority, row.job.priority).ended(EndedColumn::Same),
+    column!("partition", Option<String>, row.job.partition).ended(EndedColumn::Blank),
     column!("key", Option<String>, row.job.key).ended(EndedColumn::Blank).changes(),
     column!("state", JobState, row.job.state).ended(EndedColumn::Same).changes(),
     column!("run_at", StoreTime, row.job.run_at).changes(),
@@ -391,6 +392,8 @@ pub struct NewColumn {
     pub same: Option<&'static str>,
     /// True if a waiting job that has its key gets the value.
     pub replaces: bool,
+    /// True if it is a text that may be empty.
+    pub may_be_empty: bool,
     /// Its value.
     pub get: for<'a> fn(&'a NewJob) -> ColumnValue<'a>,
 }
@@ -400,7 +403,7 @@ const fn new(
     kind: ColumnKind,
     get: for<'a> fn(&'a NewJob) -> ColumnValue<'a>,
 ) -> NewColumn {
-    NewColumn { name, kind, same: None, replaces: false, get }
+    NewColumn { name, kind, same: None, replaces: false, may_be_empty: false, get }
 }
 
 impl NewColumn {
@@ -411,13 +414,17 @@ impl NewColumn {
     const fn replaces(self) -> Self {
         Self { replaces: true, ..self }
     }
+
+    const fn may_be_empty(self) -> Self {
+        Self { may_be_empty: true, ..self }
+    }
 }
 
 /// The longest wait: longer than any instant of a store, and short enough to be added to one.
 const WAIT_MAX: i64 = 300_000_000_000_000_000;
 
 /// All columns of a request for a new job. Instants and waits are microseconds.
-pub const NEW_JOB_COLUMNS: [NewColumn; 16] = [
+pub const NEW_JOB_COLUMNS: [NewColumn; 17] = [
     new("id", ColumnKind::Uuid, |new| new.id.value()).same("id"),
     new("task", ColumnKind::Text, |new| new.task.value()).same("task"),
     new("payload", ColumnKind::Bytes, |new| new.payload.bytes.value()).same("payload").replaces(),
@@ -453,6 +460,10 @@ pub const NEW_JOB_COLUMNS: [NewColumn; 16] = [
     new("traceparent", ColumnKind::Text, |new| new.traceparent.value())
         .same("traceparent")
         .replaces(),
+    new("partition", ColumnKind::Text, |new| new.partition.value())
+        .same("partition")
+        .replaces()
+        .may_be_empty(),
     new("resent", ColumnKind::Flag, |new| new.is_resent.value()),
     new("key_for", ColumnKind::Long, |new| match new.key.as_ref().map(|key| key.until) {
         Some(KeyUntil::For(time)) => ColumnValue::Int(micros(time).min(WAIT_MAX)),
@@ -525,7 +536,7 @@ mod tests {
         let json = statement_json(&[new(1)]).expect("it can be stored");
         let expected = "[{\"id\":\"00000000-0000-0000-0000-000000000001\",\"task\":\"a\",\"payload\":null,\"version\":0,\
             \"queue\":\"default\",\"priority\":1,\"at\":null,\"wait\":0,\"key\":null,\"until_start\":false,\
-            \"replace\":false,\"max_attempts\":1,\"abandon\":false,\"traceparent\":null,\"resent\":false,\"key_for\":null}]";
+            \"replace\":false,\"max_attempts\":1,\"abandon\":false,\"traceparent\":null,\"partition\":null,\"resent\":false,\"key_for\":null}]";
         assert_eq!(json, expected);
         assert_eq!(statement_json(&[]), Ok("[]".to_owned()));
         let at = NewJob { when: When::At(StoreTime::from_micros(-7)), ..new(1) };
@@ -549,6 +560,7 @@ mod tests {
             "max_attempts",
             "abandon",
             "traceparent",
+            "partition",
             "resent",
         ];
         let names: Vec<_> = NEW_JOB_COLUMNS.iter().map(|column| column.name).collect();

@@ -138,6 +138,8 @@ pub struct NewJob {
     pub queue: String,
     /// Its priority.
     pub priority: Priority,
+    /// The part of its task's jobs that it belongs to, such as a tenant. Empty if its task has limits and no parts.
+    pub partition: Option<String>,
     /// When it is due.
     pub when: When,
     /// Its key, if it has one.
@@ -165,6 +167,7 @@ impl NewJob {
             payload: Payload::default(),
             queue: DEFAULT_QUEUE.to_owned(),
             priority: Priority::default(),
+            partition: None,
             when: When::Now,
             key: None,
             max_attempts: 1,
@@ -263,6 +266,8 @@ pub struct StoredJob {
     /// Its priority.
     #[serde(serialize_with = "as_text")]
     pub priority: Priority,
+    /// The part of its task's jobs that it belongs to, see [`NewJob::partition`].
+    pub partition: Option<String>,
     /// Its key; none after its first start if the key was until then.
     pub key: Option<String>,
     /// Its state.
@@ -349,6 +354,7 @@ impl StoredJob {
             payload: new.payload.clone(),
             queue: new.queue.clone(),
             priority: new.priority,
+            partition: new.partition.clone(),
             key: new.key.as_ref().map(|key| key.text.clone()),
             state: JobState::Ready,
             run_at,

@@ -229,6 +229,11 @@ impl Generator {
         if self.random.once_in(3) { OnLost::Abandon } else { OnLost::Rerun }
     }
 
+    fn partition(&mut self) -> Option<String> {
+        let partitions = [None, Some(""), Some("p-1"), Some("p-2")];
+        self.random.pick(&partitions).map(str::to_owned)
+    }
+
     fn definition(&mut self, now: StoreTime) -> ScheduleSpec {
         ScheduleSpec {
             name: self.name(),
@@ -236,6 +241,7 @@ impl Generator {
             payload: self.payload(),
             queue: self.random.pick(&QUEUES).to_owned(),
             priority: self.random.pick(&Priority::HIGHEST_FIRST),
+            partition: self.partition(),
             rule: self.rule(now),
             calculator: self.random.pick(&["1", "2"]).to_owned(),
             overlap: self.random.pick(&[Overlap::Skip, Overlap::QueueOne, Overlap::Allow]),
@@ -439,6 +445,7 @@ impl Generator {
             key,
             max_attempts: self.random.pick(&[0, 1, 3, u32::MAX]),
             on_lost: self.on_lost(),
+            partition: self.partition(),
             traceparent: self.random.once_in(2).then(|| format!("00-{}", self.random.below(3))),
             ..NewJob::new(self.new_job(), self.random.pick(&TASKS))
         }

@@ -276,6 +276,7 @@ pub(crate) fn cron(name: &str, overlap: Overlap) -> ScheduleSpec {
         payload: Payload { version: 1, bytes: b"{}".to_vec() },
         queue: "default".to_owned(),
         priority: Priority::Normal,
+        partition: None,
         rule: Rule { text: "each second".to_owned(), timing: Timing::Computed },
         calculator: "1".to_owned(),
         overlap,

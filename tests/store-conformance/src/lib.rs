@@ -59,6 +59,7 @@ macro_rules! store_conformance {
             r3_the_same_job_sent_twice_is_accepted_once
             a_request_is_accepted_as_a_whole
             a_job_keeps_its_trace_context
+            a_job_keeps_its_partition
             a_key_is_had_by_one_unfinished_job_of_a_task
             r3_r4_of_a_job_that_is_gone_its_identity_is_left
             r4_a_late_end_may_let_a_job_go

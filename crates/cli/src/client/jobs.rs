@@ -235,6 +235,7 @@ fn one(job: &Job, zone: Zone) -> String {
     row("task", plain(&job.task));
     row("state", plain(&job.state));
     row("queue", format!("{}, priority {}", plain(&job.queue), plain(&job.priority)));
+    row("partition", text(&job.partition));
     row("key", text(&job.key));
     row("schedule", text(&job.schedule));
     row("tick", times.time(&job.tick));

@@ -20,6 +20,7 @@ create table {s}.schedule (
   payload_version bigint not null,
   queue text collate "C" not null,
   priority smallint not null,
+  partition text collate "C",
   rule text not null,
   timing text not null check (timing in ('computed', 'rate', 'delay', 'once', 'once_after')),
   -- Microseconds: to the first tick, and from tick to tick; of 'once', the instant since 1970.
@@ -98,6 +99,7 @@ create table {s}.job (
   state text collate "C" not null default 'ready' check (state in ('ready', 'running', 'parked')),
   task text collate "C" not null,
   queue text collate "C" not null,
+  partition text collate "C",
   key text collate "C",
   schedule text collate "C",
   tick timestamptz,

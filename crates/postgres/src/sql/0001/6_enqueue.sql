@@ -93,7 +93,7 @@ create function {s}.enqueue(
   task text, payload jsonb default null, run_at timestamptz default null, key text default null,
   priority text default 'normal', queue text default 'default', max_attempts bigint default 1, on_lost text default 'rerun',
   version bigint default 1, on_conflict text default 'keep', key_until text default 'end', id uuid default null,
-  nudge boolean default true, key_for interval default null, traceparent text default null)
+  nudge boolean default true, key_for interval default null, traceparent text default null, partition text default null)
 returns uuid language plpgsql volatile security definer set {path} as $$
 declare
   v_priority smallint := array_position(array['low', 'normal', 'high', 'urgent'], enqueue.priority) - 1;
@@ -101,8 +101,9 @@ declare
   v_id uuid;
 begin
   if coalesce(octet_length(task), 0) not between 1 and {name_max} or coalesce(octet_length(queue), 0) not between 1 and {name_max}
-    or octet_length(key) not between 1 and {name_max} or octet_length(traceparent) not between 1 and {name_max} then
-    raise exception 'task, queue, key and traceparent have 1 to {name_max} bytes' using errcode = '22023';
+    or octet_length(key) not between 1 and {name_max} or octet_length(traceparent) not between 1 and {name_max}
+    or octet_length(partition) > {name_max} then
+    raise exception 'task, queue, key and traceparent have 1 to {name_max} bytes, and a partition has no more' using errcode = '22023';
   end if;
   if v_priority is null or on_lost not in ('rerun', 'abandon') or on_conflict not in ('keep', 'replace')
     or key_until not in ('end', 'start') then
@@ -122,7 +123,7 @@ begin
       greatest(least(run_at, '9999-12-31 23:59:59.999999+00'), '0001-01-01 00:00:00+00') end], p_wait => array[0::bigint],
     p_key => array[key], p_until_start => array[key_until = 'start'], p_replace => array[on_conflict = 'replace'],
     p_max_attempts => array[least(greatest(max_attempts, 1), 4294967295)], p_abandon => array[on_lost = 'abandon'],
-    p_traceparent => array[enqueue.traceparent],
+    p_traceparent => array[enqueue.traceparent], p_partition => array[enqueue.partition],
     p_key_for => array[least(greatest(extract(epoch from key_for)::numeric, 0) * 1000000, 300000000000000000)::bigint],
     p_not_after => 'infinity', p_nudge => nudge) e;
   return v_id;
@@ -140,11 +141,12 @@ begin
   from rows from (json_to_recordset(jobs::json) as ({new_json})) with ordinality j({new_names}, n);
   -- It acts with the rights of its owner: for a client that may write no table.
   if exists (
-    select from unnest(v.task, v.queue, v.key, v.traceparent, v.payload, v.version, v.priority, v.wait, v.max_attempts)
-      u(task, queue, key, traceparent, payload, version, priority, wait, max_attempts)
+    select from unnest(v.task, v.queue, v.key, v.traceparent, v.partition, v.payload, v.version, v.priority, v.wait, v.max_attempts)
+      u(task, queue, key, traceparent, partition, payload, version, priority, wait, max_attempts)
     where coalesce(octet_length(u.task), 0) not between 1 and {name_max}
       or coalesce(octet_length(u.queue), 0) not between 1 and {name_max} or octet_length(u.key) not between 1 and {name_max}
-      or octet_length(u.traceparent) not between 1 and {name_max} or octet_length(u.payload) > {payload_max}
+      or octet_length(u.traceparent) not between 1 and {name_max} or octet_length(u.partition) > {name_max}
+      or octet_length(u.payload) > {payload_max}
       or coalesce(u.version, -1) not between 0 and 4294967295 or coalesce(u.priority, -1) not between 0 and 3
       or coalesce(u.wait, -1) < 0 or coalesce(u.max_attempts, 0) not between 1 and 4294967295)
   then
