@@ -5,8 +5,8 @@ use std::error::Error;
 use std::sync::LazyLock;
 
 use scheduler_store::{
-    Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JobRow, NEW_JOB_COLUMNS, NewColumn,
-    SCHEDULE_COLUMNS, StoreTime,
+    Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JobRow, LIMIT_COLUMNS,
+    NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::private::BytesMut;
@@ -144,7 +144,7 @@ static LISTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
         ColumnKind::Time => format!("{{instant(j.{})}}", column.name),
         _ => format!("j.{}", column.name),
     };
-    let table = || table().filter(|name| *name != "kind");
+    let table = || table().filter(|name| !["kind", "lane"].contains(name));
     vec![
         ("{job_columns}", list(shown(), |column| format!("job.{}", name(column.name)))),
         ("{job_names}", list(shown(), |column| name(column.name).to_owned())),
@@ -178,12 +178,19 @@ static LISTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
         ),
         ("{new_arrays_of_v}", list(new(), |column| format!("v.{}", column.name))),
         ("{schedule_names}", schedule_names("")),
+        ("{limit_names}", list(&LIMIT_COLUMNS, |column| column.name.to_owned())),
         ("{schedule_names_of_d}", schedule_names("(d.schedule).")),
     ]
 });
 
 fn schedule_names(prefix: &str) -> String {
     list(&SCHEDULE_COLUMNS, |column| format!("{prefix}{}", name(column.name)))
+}
+
+/// The statement that writes a limit.
+pub(crate) fn upsert_limit() -> String {
+    let values = list(1..=LIMIT_COLUMNS.len(), |number| format!("${number}"));
+    format!("select {{s}}.write_limit(row({values})::{{s}}.task_limit)")
 }
 
 fn list<T>(all: impl IntoIterator<Item = T>, text: impl FnMut(T) -> String) -> String {
@@ -285,6 +292,8 @@ pub(crate) fn unpacked() -> String {
             "finished_at" => "d.ended_at".to_owned(),
             "is_cancel_requested" => "false".to_owned(),
             "kind" => "0::bigint".to_owned(),
+            "lane" => "null::text".to_owned(),
+            "seen_due_at" => "null::timestamptz".to_owned(),
             name => format!("case when c.is_one_{name} then c.one_{name} else u.{name} end"),
         };
         format!("{value} as {name}")

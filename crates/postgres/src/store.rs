@@ -10,8 +10,8 @@ use scheduler_store::{
     Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open, Opened, OtherApplication,
     Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
     ScheduleSpec, SessionId, SessionInfo, SessionTask, Store, StoreError, StoreTime, StoredJob,
-    StoredSchedule, Uuid, VersionDepth, Watch, identifier, micros, reap_wait, statement_json,
-    storable,
+    StoredLimit, StoredLimits, StoredSchedule, Uuid, VersionDepth, Watch, identifier, micros,
+    reap_wait, statement_json, storable,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
@@ -27,6 +27,7 @@ use crate::job::{
     EnqueueBatch, PAUSES, Selected, commanded, edit_job, held, pause_jobs, read_job, read_pause,
     resume_jobs,
 };
+use crate::limits::{LIMITS, change_limits, read_limits};
 use crate::poll::{NotificationListener, Poller};
 use crate::schedules::{FIRE, SCHEDULE, change_locked, fire, read_schedule};
 use crate::sql::Schema;
@@ -216,6 +217,10 @@ impl Store for Postgres {
         request.definitions.iter().try_for_each(scheduler_store::ScheduleSpec::check)?;
         let names = request.definitions.iter().map(|each| each.name.clone()).collect();
         let (session, not_after) = (Some(request.session), request.not_after);
+        let (limits, opened) = (request.limits.clone(), request.first_opened);
+        // A task's jobs are claimed only when its limits are known, also while a schedule is locked.
+        let register = move |all: &mut StoredLimits| all.register(&limits, opened);
+        change_limits(&self.shared.claims, self.schema_of(), session, not_after, register)?;
         let request = request.clone();
         change_locked(
             &self.shared.claims,
@@ -366,6 +371,12 @@ impl Store for Postgres {
             | Command::Resume { schedule }
             | Command::Reschedule { schedule, .. }
             | Command::Remove { schedule } => schedule.clone(),
+            Command::SetLimit { task, scope, limit } => {
+                let (task, scope, limit) = (task.clone(), *scope, limit.clone());
+                let set = move |limits: &mut StoredLimits| limits.set(&task, scope, limit.clone());
+                return change_limits(self.caller(), schema, None, not_after, set)
+                    .map(|()| CommandOutcome::Done);
+            }
             Command::Put { definition } => definition.name.clone(),
             Command::PauseJobs { scope, until, by, reason } => {
                 return pause_jobs(self.caller(), schema, scope, *until, (by, reason), not_after);
@@ -429,6 +440,10 @@ impl Store for Postgres {
             let rows = client.query_typed(sql, &[])?;
             rows.iter().filter_map(|row| read_pause(row).transpose()).collect()
         })
+    }
+
+    fn limits(&self) -> Result<Vec<StoredLimit>, StoreError> {
+        self.ask(LIMITS, |client, sql| read_limits(&client.query_typed(sql, &[])?))
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {

@@ -4,8 +4,8 @@ use postgres_server::Server;
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    End, Finish, JobId, JobState, NewJob, OnLost, Poll, Priority, Store, StoreTime, StoredJob,
-    TaskRoom, Uuid, When,
+    End, Finish, JobId, JobState, LimitsUsed, NewJob, OnLost, Poll, Priority, Store, StoreTime,
+    StoredJob, TaskRoom, Uuid, When,
 };
 
 use crate::support::{
@@ -196,7 +196,7 @@ fn expected(jobs: &[NewJob], poll: &Poll) -> Vec<JobId> {
         let When::At(at) = job.when else { panic!("{job:?}") };
         StoredJob::new(job, at, at)
     });
-    let chosen = poll.choose(stored.collect(), |job: &StoredJob| job);
+    let chosen = poll.choose(stored.collect(), &LimitsUsed::default(), |job: &StoredJob| job);
     chosen.into_iter().map(|job| job.id).collect()
 }
 

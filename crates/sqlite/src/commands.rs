@@ -19,6 +19,10 @@ impl Tx<'_> {
                 self.pause_jobs(scope, &Pause::new(self.now, *until, by, reason))
             }
             Command::ResumeJobs { scope } => self.resume_jobs(scope),
+            Command::SetLimit { task, scope, limit } => {
+                self.change_limits(|limits| limits.set(task, *scope, limit.clone()))?;
+                Ok(CommandOutcome::Done)
+            }
             Command::Put { definition } => self.change(&definition.name, command),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job),
             // By its name alone, so that a row goes that cannot be read.

@@ -76,7 +76,11 @@ impl Tx<'_> {
                     Ok(self.pauses()?.iter().any(|pause| pause.scope.has(&of.task, &of.queue)))
                 };
                 let is_known = request.claim.is_some_and(|known| of.payload.version <= known);
-                let is_claimed = is_new && is_known && tick.run_at <= self.now && !is_paused()?;
+                // A job with a partition, or of a task with limits, is claimed from its lane.
+                let has_lane =
+                    of.partition.is_some() || self.all_limits()?.of(&of.task).is_limited();
+                let is_claimed =
+                    is_new && is_known && tick.run_at <= self.now && !is_paused()? && !has_lane;
                 let row = if is_claimed { self.find(tick.id)? } else { None };
                 let job = row.map(|row| self.claim(row, request.session)).transpose()?;
                 Fired::Moved(job.map(Box::new))

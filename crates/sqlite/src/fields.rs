@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use scheduler_store::{
-    Column, ColumnKind, ColumnValue, JOB_COLUMNS, JobRow, NEW_JOB_COLUMNS, NewColumn,
-    SCHEDULE_COLUMNS, StoreTime, Uuid,
+    Column, ColumnKind, ColumnValue, JOB_COLUMNS, JobRow, LIMIT_COLUMNS, NEW_JOB_COLUMNS,
+    NewColumn, SCHEDULE_COLUMNS, StoreTime, Uuid,
 };
 
 /// The number of characters of a wrong text that are shown.
@@ -215,6 +215,11 @@ pub(crate) fn with_columns(text: &str) -> String {
             &joined(SCHEDULE_COLUMNS.iter().map(|column| column.name.to_owned())),
         )
         .replace("{schedule_values}", &values(SCHEDULE_COLUMNS.len()))
+        .replace("{limit}", &joined(LIMIT_COLUMNS.iter().map(|column| column.name.to_owned())))
+        .replace(
+            "{limit_values}",
+            &joined((1..=LIMIT_COLUMNS.len()).map(|number| format!("?{number}"))),
+        )
 }
 
 /// The value of a column in the JSON of a new job. The statement makes an identity of its text.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    CLAIM_BYTES_MAX, DueSchedule, JobState, LineKind, PauseScope, Poll, Polled, SessionId,
-    StoreTime, StoredJob, UnreadableRow,
+    CLAIM_BYTES_MAX, DueSchedule, JobState, LaneGroup, LimitsUsed, LineKind, PauseScope, Poll,
+    Polled, SessionId, StoreTime, StoredJob, StoredLimits, UnreadableRow,
 };
 
 use crate::connection::ConnectionPool;
@@ -38,7 +38,7 @@ impl Tx<'_> {
         let resumed = paused.iter().filter_map(|paused| paused.pause.until);
         polled.next_job = resumed.chain(self.next_job(&lines)?).min();
         polled.paused = paused.into_iter().map(|paused| paused.scope).collect();
-        polled.jobs = self.claim_of(&lines, request, &mut polled.damaged)?;
+        self.claim_due(lines, request, pool, &mut polled)?;
         let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
         for task in tasks {
             self.due(task, pool, &mut polled)?;
@@ -139,8 +139,11 @@ impl Tx<'_> {
 const AT_MOST_ONCE: i64 = 1;
 const QUARANTINED: i64 = 2;
 const LONG: i64 = 4;
+/// It has a partition and no lane; it has a lane.
+const WITHOUT_LANE: i64 = 8;
+const IN_LANE: i64 = 16;
 /// The number of those bits. The version of the payload stands above them.
-const VERSION_SHIFT: u32 = 3;
+const VERSION_SHIFT: u32 = 5;
 
 /// The jobs of one task, queue, priority and kind.
 #[derive(Debug)]
@@ -179,6 +182,13 @@ const NEXT_OF_QUEUE: &str = "SELECT queue, band, kind FROM scheduler_job INDEXED
 
 const FIRST_LATER: &str = "SELECT run_at FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
      AND task = ?1 AND queue = ?2 AND band = ?3 AND kind = ?4 AND run_at > ?5 ORDER BY run_at LIMIT 1";
+
+/// The greatest number of jobs of a line that get their lane in one poll.
+const BROUGHT_MAX: u32 = 500;
+
+const BRING_IN: &str = "UPDATE scheduler_job SET seen_due_at = ?5, partition = coalesce(partition, '') WHERE seq IN (\
+     SELECT seq FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
+       AND band = ?3 AND kind = ?4 AND run_at <= ?5 ORDER BY run_at, id LIMIT ?6)";
 
 /// The statement that reads the first jobs of a line.
 fn due_sql() -> &'static str {
@@ -236,7 +246,7 @@ impl Tx<'_> {
     /// The due time of the earliest job that is not due yet.
     fn next_job(&self, lines: &[JobLine]) -> rusqlite::Result<Option<StoreTime>> {
         let mut next = None;
-        for line in lines {
+        for line in lines.iter().filter(|line| line.kind & IN_LANE == 0) {
             let first = self.first(
                 FIRST_LATER,
                 params![line.task, line.queue, line.band, line.kind, self.now.as_micros()],
@@ -247,23 +257,74 @@ impl Tx<'_> {
         Ok(next)
     }
 
-    /// Claims jobs of these lines. Damaged ones are parked.
-    fn claim_of(
+    /// Claims jobs of lanes, then of lines. Damaged ones are parked.
+    fn claim_due(
         &self,
-        lines: &[JobLine],
+        lines: Vec<JobLine>,
         request: &Poll,
-        damaged: &mut Vec<UnreadableRow>,
-    ) -> rusqlite::Result<Vec<StoredJob>> {
+        pool: &ConnectionPool,
+        polled: &mut Polled,
+    ) -> rusqlite::Result<()> {
+        let (mut groups, lines) = self.lanes_of(lines, polled)?;
+        groups.retain(|_| request.limit > 0);
         let mut due = Vec::new();
-        for line in lines {
+        for line in &lines {
             self.read_due(line, request, &mut due)?;
+        }
+        let mut used = LimitsUsed::default();
+        if !groups.is_empty() {
+            let claim = request.claim_lanes(self, &groups, &mut pool.turns(), !due.is_empty())?;
+            (polled.is_full, polled.is_partial) =
+                (claim.is_full, polled.is_partial || claim.is_partial);
+            polled.next_job = [polled.next_job, claim.opens_at].into_iter().flatten().min();
+            for row in claim.jobs {
+                match row.damage() {
+                    None => polled.jobs.push(self.claim(row, request.session)?),
+                    Some(_) => polled.damaged.push(self.park(row)?),
+                }
+            }
+            used = claim.used;
         }
         let (good, bad): (Vec<_>, Vec<_>) = due.into_iter().partition(|row| row.damage().is_none());
         for row in bad {
-            damaged.push(self.park(row)?);
+            polled.damaged.push(self.park(row)?);
         }
-        let chosen = request.choose(good, |row: &SqliteJob| &row.job);
-        chosen.into_iter().map(|row| self.claim(row, request.session)).collect()
+        for row in request.choose(good, &used, |row: &SqliteJob| &row.job) {
+            polled.jobs.push(self.claim(row, request.session)?);
+        }
+        Ok(())
+    }
+
+    /// The lanes that have jobs, and the lines of jobs without one. Jobs that are due get their lane.
+    fn lanes_of(
+        &self,
+        lines: Vec<JobLine>,
+        polled: &mut Polled,
+    ) -> rusqlite::Result<(BTreeSet<LaneGroup>, Vec<JobLine>)> {
+        let (mut groups, mut rest) = (BTreeSet::new(), Vec::new());
+        let limits = if lines.is_empty() { StoredLimits::default() } else { self.all_limits()? };
+        for line in lines {
+            let is_in_lane = line.kind & IN_LANE != 0;
+            let needs_lane = line.kind & WITHOUT_LANE != 0 || limits.of(&line.task).is_limited();
+            if !is_in_lane && !needs_lane {
+                rest.push(line);
+                continue;
+            }
+            let version = u32::try_from(line.kind >> VERSION_SHIFT).unwrap_or(u32::MAX);
+            let brought = if is_in_lane { 0 } else { self.bring_in(&line)? };
+            polled.is_partial |= brought == BROUGHT_MAX as usize;
+            if is_in_lane || brought > 0 {
+                groups.insert(LaneGroup { task: line.task, queue: line.queue, version });
+            }
+        }
+        Ok((groups, rest))
+    }
+
+    /// The due jobs of a line get their lane. Returns how many.
+    fn bring_in(&self, line: &JobLine) -> rusqlite::Result<usize> {
+        let now = self.now.as_micros();
+        let params = params![line.task, line.queue, line.band, line.kind, now, BROUGHT_MAX];
+        self.execute(BRING_IN, params)
     }
 
     /// Reads of a line what may be claimed of it.

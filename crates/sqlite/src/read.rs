@@ -144,7 +144,7 @@ impl Tx<'_> {
             let depth = depths.entry((queue.clone(), task.clone()));
             count(depth.or_insert(QueueDepth::empty(queue, task)))
         };
-        let ready = "SELECT queue, task, count(*), count(*) FILTER (WHERE run_at <= ?1), min(run_at), kind >> 3 \
+        let ready = "SELECT queue, task, count(*), count(*) FILTER (WHERE run_at <= ?1), min(run_at), kind >> 5 \
                      FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
                      GROUP BY task, queue, band, kind";
         self.all(ready, params![self.now.as_micros()], |row| {

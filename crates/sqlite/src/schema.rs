@@ -124,7 +124,8 @@ CREATE TABLE scheduler_pause (
 ) STRICT, WITHOUT ROWID;
 
 -- One row is one job that is unfinished or parked. `band` is the priority with the highest first; `kind` is 1 if the job is parked when its
--- process dies, plus 2 if two in a row have died, plus 4 if its payload is longer than CLAIM_BYTES_MAX, plus 8 for each version of its payload.
+-- process dies, plus 2 if two in a row have died, plus 4 if its payload is longer than CLAIM_BYTES_MAX, plus 8 if it has a partition and no
+-- lane, plus 16 if it has a lane, plus 32 for each version of its payload.
 CREATE TABLE scheduler_job (
   seq INTEGER PRIMARY KEY,
   id BLOB NOT NULL UNIQUE,
@@ -159,8 +160,41 @@ CREATE TABLE scheduler_job (
   -- The last ones that did not succeed, in a form of this library.
   attempts TEXT,
   band INTEGER NOT NULL AS (3 - priority) VIRTUAL,
-  kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 1) + 4 * (length(payload) > 4194304) + 8 * payload_version) VIRTUAL
+  kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 1) + 4 * (length(payload) > 4194304)
+    + CASE WHEN partition IS NULL THEN 0 WHEN run_at > max(created_at, coalesce(seen_due_at, created_at)) THEN 8 ELSE 16 END
+    + 32 * payload_version) VIRTUAL,
+  -- A *lane* is the ready jobs of one task, queue, version and partition that were due when they were accepted, or when a poll saw them.
+  seen_due_at INTEGER,
+  lane TEXT AS (CASE WHEN state = 'ready' AND run_at <= max(created_at, coalesce(seen_due_at, created_at)) THEN partition END) VIRTUAL
 ) STRICT;
+
+CREATE INDEX scheduler_job_lane ON scheduler_job (task, queue, payload_version, lane, band, run_at, id) WHERE lane IS NOT NULL;
+
+-- How many run of a task and a partition: a running job takes a place of its limit, and nothing else does.
+CREATE INDEX scheduler_job_partition ON scheduler_job (task, partition) WHERE state = 'running' AND partition IS NOT NULL;
+
+-- The limits of tasks. `gap` and `burst` are those of a rate, in nanoseconds and starts.
+CREATE TABLE scheduler_limit (
+  task TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  names TEXT NOT NULL,
+  running INTEGER,
+  gap INTEGER,
+  burst INTEGER,
+  code TEXT,
+  by_hand TEXT,
+  registrant_opened INTEGER NOT NULL,
+  PRIMARY KEY (task, scope)
+) STRICT, WITHOUT ROWID;
+
+-- The next start of a task or a partition by its rate, in nanoseconds since the Unix epoch, while it lies ahead.
+CREATE TABLE scheduler_arrival (
+  task TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  partition TEXT NOT NULL,
+  arrival INTEGER NOT NULL,
+  PRIMARY KEY (task, scope, partition)
+) STRICT, WITHOUT ROWID;
 
 CREATE INDEX scheduler_job_ready ON scheduler_job (task, queue, band, kind, run_at, id) WHERE state = 'ready';
 

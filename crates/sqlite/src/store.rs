@@ -8,8 +8,8 @@ use scheduler_store::{
     BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Enqueue, Enqueued, Finish,
     Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open, Opened, Poll, Polled, Prune,
     QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId,
-    SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Watch, identifier,
-    statement_json,
+    SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule, Watch,
+    identifier, statement_json,
 };
 
 use crate::connection::{ConnectionPool, FileWatch, SqliteSettings};
@@ -268,6 +268,10 @@ impl Store for Sqlite {
 
     fn pauses(&self) -> Result<Vec<JobPause>, StoreError> {
         self.pool.read(|tx| tx.pauses())
+    }
+
+    fn limits(&self) -> Result<Vec<StoredLimit>, StoreError> {
+        self.pool.read(|tx| Ok(tx.all_limits()?.0.into_values().collect()))
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {

@@ -39,6 +39,9 @@ impl ScheduleSpec {
         check_name("schedule", &self.name)?;
         check_name("task", &self.task)?;
         check_name("queue", &self.queue)?;
+        if let Some(partition) = self.partition.as_deref().filter(|text| !text.is_empty()) {
+            check_name("partition", partition)?;
+        }
         long_text("rule", &self.rule.text)?;
         long_text("calculator", &self.calculator)?;
         payload(&self.payload.bytes)
@@ -55,6 +58,7 @@ impl Command {
         match self {
             Self::Put { definition } => definition.check(),
             Self::PauseJobs { scope, .. } => check_name(scope.word(), scope.name()),
+            Self::SetLimit { task, .. } => check_name("task", task),
             Self::Reschedule { rule: Some(rule), .. } => long_text("rule", &rule.text),
             Self::Edit { payload: new, .. } => payload(&new.bytes),
             _ => Ok(()),

@@ -254,6 +254,8 @@ macro_rules! nullable {
 
 nullable! {
     Option<String> = ColumnKind::Text, |this| this.as_deref().map(|text| ColumnValue::Text(Cow::Borrowed(text))), |value| text(value);
+    Option<u32> = ColumnKind::Number, |this| this.map(|number| ColumnValue::Int(number.into())),
+        |value| u32::try_from(value.int()).ok().filter(|_| value != ColumnValue::Null);
     Option<StoreTime> = ColumnKind::Time, |this| this.map(|at| ColumnValue::Int(at.as_micros())),
         |value| (value != ColumnValue::Null).then(|| StoreTime::from_micros(value.int()));
     Option<JobId> = ColumnKind::Uuid, |this| this.map(|id| ColumnValue::Uuid(id.as_uuid())),
@@ -287,9 +289,20 @@ pub struct JobRow {
     pub is_exclusive: bool,
     /// True if only requests that are sent again find it.
     pub is_gone: bool,
+    /// When a poll has last seen that it is due.
+    pub seen_due_at: Option<StoreTime>,
 }
 
 impl JobRow {
+    /// Its lane: the partition of a ready job that was due when it was accepted, or when a poll saw it.
+    #[must_use]
+    pub fn lane(&self) -> Option<&str> {
+        let job = &self.job;
+        let due = Some(job.created_at).max(self.seen_due_at);
+        let is_in = job.state == JobState::Ready && Some(job.run_at) <= due;
+        job.partition.as_deref().filter(|_| is_in)
+    }
+
     /// A job that waits becomes another one with the same identity, place and key.
     pub fn replace(&mut self, new: &NewJob, run_at: StoreTime) {
         for column in NEW_JOB_COLUMNS.iter().filter(|column| column.replaces) {
@@ -305,14 +318,20 @@ impl JobRow {
 
 impl From<StoredJob> for JobRow {
     fn from(job: StoredJob) -> Self {
-        Self { job, key_until: KeyUntil::End, is_exclusive: false, is_gone: false }
+        Self {
+            job,
+            key_until: KeyUntil::End,
+            is_exclusive: false,
+            is_gone: false,
+            seen_due_at: None,
+        }
     }
 }
 
 type Row = JobRow;
 
 /// All columns of a job. The list in CONTRIBUTING.md says what a new one needs.
-pub const JOB_COLUMNS: [Column<JobRow>; 29] = [
+pub const JOB_COLUMNS: [Column<JobRow>; 30] = [
     column!("id", JobId, row.job.id).ended(EndedColumn::Apart),
     column!("task", String, row.job.task).ended(EndedColumn::Same),
     column!("payload", Vec<u8>, row.job.payload.bytes).ended(EndedColumn::Blank),
@@ -364,6 +383,7 @@ pub const JOB_COLUMNS: [Column<JobRow>; 29] = [
     column!("attempts", Vec<JobAttempt>, row.job.attempts).ended(EndedColumn::Blank).changes(),
     column!("key_until", KeyUntil, row.key_until).ended(EndedColumn::Blank).hidden(),
     column!("is_exclusive", bool, row.is_exclusive).ended(EndedColumn::Blank).hidden(),
+    column!("seen_due_at", Option<StoreTime>, row.seen_due_at).ended(EndedColumn::Apart).hidden(),
 ];
 
 fn schedule(row: &JobRow) -> ColumnValue<'_> {

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::check::storable;
 use crate::id::{Fence, JobId, StoreTime};
 use crate::job::{JobState, Payload, StoredJob};
+use crate::limit::{LimitOverride, LimitScope};
 use crate::request::JobFilter;
 use crate::schedule::{Rule, ScheduleSpec};
 
@@ -42,6 +43,15 @@ pub enum Command {
     ResumeJobs {
         /// The jobs.
         scope: PauseScope,
+    },
+    /// Sets a limit of a task's jobs in place of the one in the code, which counts again when it is none.
+    SetLimit {
+        /// The task.
+        task: String,
+        /// The jobs that it counts together.
+        scope: LimitScope,
+        /// The limit.
+        limit: Option<LimitOverride>,
     },
     /// Makes a job without a tick; also while the schedule is paused.
     RunNow {

@@ -36,6 +36,8 @@ mod error;
 mod id;
 mod job;
 mod known;
+mod lane;
+mod limit;
 mod model;
 mod request;
 mod schedule;
@@ -60,6 +62,11 @@ pub use job::{
     When, attempts_of_text, attempts_to_text,
 };
 pub use known::Known;
+pub use lane::{LANES_MAX, LaneClaim, LaneGroup, Lanes, LimitsUsed, Turns};
+pub use limit::{
+    Arrival, LIMIT_COLUMNS, Limit, LimitOverride, LimitScope, LimitSpec, Rate, StoredLimit,
+    StoredLimits, TaskLimits, empty_limit,
+};
 pub use model::{Model, ModelState};
 pub use request::{
     CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,

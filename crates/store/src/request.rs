@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::command::{Pause, PauseScope, PauseSpan};
 use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, NewJob, StoredJob};
+use crate::limit::LimitSpec;
 use crate::schedule::{Next, ScheduleSpec, Skips, StoredSchedule, TickJob};
 
 /// Opens a session.
@@ -114,6 +115,8 @@ pub struct Register {
     pub first_opened: StoreTime,
     /// The schedules.
     pub definitions: Vec<ScheduleSpec>,
+    /// The limits of each task that the process runs, also of one that has none.
+    pub limits: Vec<LimitSpec>,
     /// When the request expires.
     pub not_after: StoreTime,
 }
@@ -215,6 +218,10 @@ pub struct Polled {
     pub leases: Vec<Lease>,
     /// The jobs that are paused: those that this process has claimed and not begun are to be given back (R22).
     pub paused: Vec<PauseScope>,
+    /// True if another poll may find more jobs at once: lanes were not looked at, or have more.
+    pub is_partial: bool,
+    /// True if as many jobs of a task or a partition run as may: the end of one makes room for another.
+    pub is_full: bool,
     /// Rows that could not be read, each reported once by this store.
     pub damaged: Vec<UnreadableRow>,
 }

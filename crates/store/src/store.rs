@@ -8,6 +8,7 @@ use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobPause}
 use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, Enqueued, NewJob, StoredJob};
+use crate::limit::StoredLimit;
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
     QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
@@ -166,6 +167,13 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     ///
     /// The store does not answer.
     fn pauses(&self) -> Result<Vec<JobPause>, StoreError>;
+
+    /// The limits of tasks, by task and scope.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn limits(&self) -> Result<Vec<StoredLimit>, StoreError>;
 
     /// All sessions, by identity.
     ///

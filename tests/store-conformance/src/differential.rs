@@ -42,7 +42,7 @@ impl Differential {
 
 /// Returns the first step at which they differ, and how.
 fn run_seed<T: TestStore>(seed: u64, steps: u32, every: u32) -> Option<(u32, String)> {
-    let model = Model::new();
+    let mut model = Model::new();
     model.set_now(START);
     let mut store = T::fresh();
     store.set_now(START);
@@ -54,7 +54,10 @@ fn run_seed<T: TestStore>(seed: u64, steps: u32, every: u32) -> Option<(u32, Str
                 model.set_now(*now);
                 store.set_now(*now);
             }
-            Operation::Reopen => store.reopen(),
+            Operation::Reopen => {
+                model = model.connect();
+                store.reopen();
+            }
             _ => {}
         }
         let wanted = operation.ask(&model);
@@ -82,6 +85,7 @@ fn difference(wanted: &Contents, found: &Contents) -> String {
         (format!("{:#?}", wanted.sessions), format!("{:#?}", found.sessions)),
         (format!("{:#?}", wanted.depths), format!("{:#?}", found.depths)),
         (format!("{:#?}", wanted.pauses), format!("{:#?}", found.pauses)),
+        (format!("{:#?}", wanted.limits), format!("{:#?}", found.limits)),
     ];
     let mut text = "the rows differ (model, store):\n".to_owned();
     for (wanted, found) in parts.iter().filter(|(wanted, found)| wanted != found) {
@@ -97,14 +101,16 @@ fn difference(wanted: &Contents, found: &Contents) -> String {
 /// The last requests of a sequence with the model's answers, for people.
 fn last_requests(seed: u64, last: u32) -> String {
     const SHOWN: u32 = 30;
-    let model = Model::new();
+    let mut model = Model::new();
     model.set_now(START);
     let mut generator = Generator::new(seed);
     let mut text = String::new();
     for step in 0..=last {
         let operation = generator.next(&model);
-        if let Operation::SetNow(now) = &operation {
-            model.set_now(*now);
+        match &operation {
+            Operation::SetNow(now) => model.set_now(*now),
+            Operation::Reopen => model = model.connect(),
+            _ => {}
         }
         let answer = operation.ask(&model);
         if last - step < SHOWN {

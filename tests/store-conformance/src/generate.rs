@@ -21,6 +21,7 @@ use scheduler_store::{
     Open, Poll, Prune, Reap, Register, Renew, SessionTask, TaskRoom,
 };
 use scheduler_store::{Fence, JobId, SessionId};
+use scheduler_store::{Limit, LimitOverride, LimitScope, LimitSpec, Rate};
 use scheduler_store::{
     Next, Overlap, Pause, PauseScope, PauseSpan, Rule, ScheduleSpec, Skips, StoredSchedule,
     TickJob, Timing,
@@ -262,8 +263,28 @@ impl Generator {
             session: self.session(model),
             first_opened: now.before(self.wait()),
             definitions,
+            limits: (0..self.random.below(3)).map(|_| self.limits()).collect(),
             not_after: self.not_after(now),
         }
+    }
+
+    fn limits(&mut self) -> LimitSpec {
+        let former = self.random.once_in(8).then(|| self.random.pick(&TASKS).to_owned());
+        LimitSpec {
+            task: self.random.pick(&TASKS).to_owned(),
+            former_names: former.into_iter().collect(),
+            all: self.limit(),
+            each: self.limit(),
+        }
+    }
+
+    fn limit(&mut self) -> Limit {
+        let running = self.random.once_in(2).then(|| self.random.pick(&[1, 2, 5]));
+        let starts = self.random.pick(&[1, 3, 7]);
+        let period = Duration::from_micros(self.random.pick(&[7, 1_000_000, 10_000_000]));
+        let burst = self.random.pick(&[1, starts]);
+        let rate = self.random.once_in(3).then_some(Rate { starts, period, burst });
+        Limit { running, rate }
     }
 
     fn poll(&mut self, model: &Model) -> Poll {
@@ -482,6 +503,15 @@ impl Generator {
             8 | 9 => Command::Cancel { job: self.job(model) },
             10 => Command::Delete { job: self.job(model) },
             14 => self.edit(model),
+            11 => Command::SetLimit {
+                task: self.random.pick(&TASKS).to_owned(),
+                scope: self.random.pick(&LimitScope::BOTH),
+                limit: (!self.random.once_in(3)).then(|| LimitOverride {
+                    limit: self.limit(),
+                    by: "me\0".to_owned(),
+                    reason: "x".repeat(20_000),
+                }),
+            },
             _ => Command::Retry { job: self.job(model) },
         }
     }

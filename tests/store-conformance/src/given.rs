@@ -185,7 +185,8 @@ impl<T: TestStore> Given<T> {
         first_opened: StoreTime,
     ) -> Registration {
         let definitions = vec![definition.clone()];
-        let request = Register { session, first_opened, definitions, not_after: self.in_time() };
+        let (limits, not_after) = (Vec::new(), self.in_time());
+        let request = Register { session, first_opened, definitions, limits, not_after };
         let registered = self.ask().register(&request).unwrap();
         let RegisteredSchedule { outcome, schedule } = &registered.schedules[0];
         assert_eq!(*schedule, self.schedule(&definition.name), "the answer is what is kept");

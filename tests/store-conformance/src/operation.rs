@@ -3,7 +3,6 @@
 use scheduler_store::Store;
 use scheduler_store::StoreError;
 use scheduler_store::StoreTime;
-use scheduler_store::StoredSchedule;
 use scheduler_store::{
     BulkOutcome, Close, Command, CommandAll, CommandOutcome, Enqueue, Finish, Finished, Fire,
     Fired, JobFilter, JobPause, Open, Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
@@ -11,6 +10,7 @@ use scheduler_store::{
 };
 use scheduler_store::{ClaimRef, Enqueued, StoredJob};
 use scheduler_store::{JobId, SessionId};
+use scheduler_store::{StoredLimit, StoredSchedule};
 
 /// A step of a sequence.
 #[derive(Clone, Debug)]
@@ -90,6 +90,7 @@ pub(crate) struct Contents {
     pub(crate) sessions: Result<Vec<SessionInfo>, StoreError>,
     pub(crate) depths: Result<Vec<QueueDepth>, StoreError>,
     pub(crate) pauses: Result<Vec<JobPause>, StoreError>,
+    pub(crate) limits: Result<Vec<StoredLimit>, StoreError>,
 }
 
 impl Contents {
@@ -100,6 +101,7 @@ impl Contents {
             sessions: store.sessions(),
             depths: store.depths(),
             pauses: store.pauses(),
+            limits: store.limits(),
         }
     }
 }

@@ -154,6 +154,7 @@ pub(crate) fn plain(name: &str, rule: Rule) -> ScheduleSpec {
         payload: Payload::default(),
         queue: scheduler_store::DEFAULT_QUEUE.to_owned(),
         priority: Priority::Normal,
+        partition: None,
         rule,
         calculator: "1".to_owned(),
         overlap: Overlap::Skip,

@@ -21,6 +21,10 @@ impl ModelState {
                 self.pauses.remove(scope);
                 CommandOutcome::Done
             }
+            Command::SetLimit { task, scope, limit } => {
+                self.limits.set(task, *scope, limit.clone());
+                CommandOutcome::Done
+            }
             Command::Put { definition } => self.change(&definition.name, command, now),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job, now),
             Command::Cancel { job } => self.cancel(*job, now),
@@ -101,7 +105,11 @@ impl ModelState {
         {
             return CommandOutcome::Conflict(other);
         }
-        if let Some(job) = self.jobs.get_mut(&id).map(|row| &mut row.job) {
+        if let Some(row) = self.jobs.get_mut(&id) {
+            if matches!(row.job.state, JobState::Done | JobState::Cancelled) {
+                row.seen_due_at = None;
+            }
+            let job = &mut row.job;
             job.retry(now);
             if let Some(key) = &job.key {
                 let place = (job.task.clone(), key.clone());
@@ -189,7 +197,10 @@ impl ModelState {
         }
         let is_paused = self.jobs.get(&tick.id).is_some_and(|row| self.is_paused(&row.job, now));
         let is_known = request.claim.is_some_and(|known| definition.payload.version <= known);
-        let is_claimed = is_known && tick.run_at <= now && !is_paused;
+        // A job with a partition, or of a task with limits, is claimed from its lane.
+        let is_limited =
+            definition.partition.is_some() || self.limits.of(&definition.task).is_limited();
+        let is_claimed = is_known && tick.run_at <= now && !is_paused && !is_limited;
         let job = is_claimed.then(|| self.claim(tick.id, request.session, now)).flatten();
         Fired::Moved(job.map(Box::new))
     }

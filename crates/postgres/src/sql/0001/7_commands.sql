@@ -510,13 +510,13 @@ begin
     array_agg(d.version order by d.version) filter (where d.due > 0), array_agg(d.due order by d.version) filter (where d.due > 0),
     array_agg(d.oldest order by d.version) filter (where d.due > 0)
   from (
-    select r.queue, r.task, r.kind >> 3 as version, sum(r.due)::bigint as due, sum(r.later)::bigint as later, 0::bigint as retrying,
+    select r.queue, r.task, r.kind >> 5 as version, sum(r.due)::bigint as due, sum(r.later)::bigint as later, 0::bigint as retrying,
       0::bigint as running, 0::bigint as parked, min(r.oldest) as oldest, null::timestamptz as oldest_running
     from (
       select j.queue, j.task, j.kind, count(*) filter (where j.run_at <= v_now) as due,
         count(*) filter (where j.run_at > v_now) as later, min(j.run_at) filter (where j.run_at <= v_now) as oldest
       from {s}.job j where j.state = 'ready' group by j.queue, j.task, j.priority, j.kind) r
-    group by r.queue, r.task, r.kind >> 3
+    group by r.queue, r.task, r.kind >> 5
     union all
     select j.queue, j.task, 0, 0, 0, count(*), 0, 0, null, null
     from {s}.job j where j.state = 'ready' and j.error is not null and j.run_at > v_now group by j.queue, j.task
@@ -565,6 +565,9 @@ begin
   with over as materialized (
     select task, key from {s}.key where has_ended and until <= v_now order by until, task, key limit p_limit for update skip locked)
   delete from {s}.key k using over where k.task = any(array[over.task]) and k.key = over.key;
+  with over as materialized (
+    select task, scope, partition from {s}.arrival where arrival <= {micros(v_now)} * 1000 limit p_limit for update skip locked)
+  delete from {s}.arrival a using over where a.task = over.task and a.scope = over.scope and a.partition = over.partition;
   return v_over + v_count;
 end $$;
 

@@ -88,3 +88,21 @@ begin
   select s.id, s.label, s.build, s.opened_at, s.lease_until <= v_now, s.application, s.tasks, s.versions
   from {s}.session s order by s.id;
 end $$;
+
+-- The limits for a change: no other transaction changes one before this one ends.
+create function {s}.limits_to_change() returns setof {s}.task_limit language plpgsql volatile {plans} as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('limits of {s}', 0));
+  return query select l.* from {s}.task_limit l;
+end $$;
+
+create function {s}.write_limit(p {s}.task_limit) returns void language plpgsql volatile {plans} as $$
+begin
+  delete from {s}.task_limit l where l.task = p.task and l.scope = p.scope;
+  insert into {s}.task_limit select p.*;
+end $$;
+
+create function {s}.list_limits() returns setof {s}.task_limit language plpgsql stable set {path} as $$
+begin
+  return query select l.* from {s}.task_limit l order by l.task, l.scope;
+end $$;
