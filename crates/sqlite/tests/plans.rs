@@ -53,7 +53,9 @@ const RANGES: [(&str, usize, &str); 16] = [
 ];
 
 /// The lists of columns in statements, and one column in place of each: a plan is the same.
-const LISTS: [(&str, &str); 10] = [
+const LISTS: [(&str, &str); 12] = [
+    ("limit", "task"),
+    ("limit_values", "?1"),
     ("job", "id, payload"),
     ("job_values", "?2, ?3"),
     ("job_changes", "lost = ?2"),
