@@ -4,13 +4,14 @@
 //!
 //! Times are those of the store's clock. A [`StoreTime`] is one to the microsecond, and converts from and into a `DateTime<Utc>`.
 
-pub use crate::durable::{EnqueueIn, EnqueueInAsync, UnknownTask};
+pub use crate::durable::{EnqueueIn, EnqueueInAsync, Partition, UnknownTask};
 pub use scheduler_store::{
     AttemptOutcome, CommandOutcome, DEFAULT_QUEUE, DecodeError, Enqueued, Fence, JobAttempt,
-    JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Model, NewJob, Next, OnConflict, OnLost,
-    Origin, Overlap, Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority,
-    QueueDepth, Refusal, SessionId, SessionInfo, SessionTask, Skips, Store, StoreError, StoreTime,
-    StoredJob, StoredSchedule, Uuid, VersionDepth, When,
+    JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Limit as LimitValue, LimitOverride,
+    LimitScope, Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap, Pause as StoredPause,
+    PauseScope, Payload as StoredPayload, Priority, QueueDepth, Rate, Refusal, SessionId,
+    SessionInfo, SessionTask, Skips, Store, StoreError, StoreTime, StoredJob, StoredLimit,
+    StoredSchedule, Uuid, VersionDepth, When,
 };
 
 /// For the dashboard.

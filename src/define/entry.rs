@@ -89,6 +89,8 @@ pub struct JobFacts {
     pub version: u32,
     /// The names that the job had before.
     pub aliases: &'static [&'static str],
+    /// True if there is an expression for the partition.
+    pub is_partitioned: bool,
 }
 
 inventory::collect!(Entry);

@@ -11,6 +11,7 @@ use scheduler_store::{
 };
 
 use crate::define::entry::Entry;
+use crate::durable::partition::Partition;
 use crate::durable::payload::{Payload, encoded};
 use crate::observe::TraceContext;
 
@@ -67,6 +68,7 @@ struct SetOptions {
     queue: bool,
     priority: bool,
     max_attempts: bool,
+    partition: bool,
 }
 
 impl Job {
@@ -191,13 +193,13 @@ impl Job {
         self
     }
 
-    /// The part of its task's jobs that it belongs to, such as a tenant: limits count in each part, and parts take turns. At most
-    /// 250 bytes.
+    /// The part of its task's jobs that it belongs to, such as a tenant, in place of the one that the annotation computes from
+    /// the payload: limits count in each partition, and partitions [take turns](crate::guide::limits). At most 250 bytes.
     #[doc(alias = "tenant")]
     #[doc(alias = "group")]
     #[doc(alias = "fairness_key")]
-    pub fn partition(mut self, partition: impl Into<String>) -> Self {
-        self.new.partition = Some(partition.into());
+    pub fn partition(mut self, partition: impl Partition) -> Self {
+        (self.new.partition, self.set.partition) = (Some(partition.to_text().into_owned()), true);
         self
     }
 
@@ -218,7 +220,7 @@ impl Job {
 
     /// Takes the options of the task that the code has not set.
     pub(super) fn take_options(&mut self, options: &JobOptions) {
-        let JobOptions { queue, priority, max_attempts, on_lost } = options;
+        let JobOptions { queue, priority, max_attempts, on_lost, is_limited } = options;
         if !self.set.queue {
             self.new.queue.clone_from(queue);
         }
@@ -227,6 +229,9 @@ impl Job {
         }
         if !self.set.max_attempts {
             self.new.max_attempts = *max_attempts;
+        }
+        if !self.set.partition {
+            self.new.partition = is_limited.then(String::new);
         }
         self.new.on_lost = *on_lost;
     }
@@ -265,6 +270,8 @@ pub(crate) struct JobOptions {
     pub(crate) priority: Priority,
     pub(crate) max_attempts: u32,
     pub(crate) on_lost: OnLost,
+    /// True if there is a limit: then a job without a partition is in the one without a name.
+    pub(crate) is_limited: bool,
 }
 
 impl JobOptions {
@@ -277,11 +284,14 @@ impl JobOptions {
         let queue = text(Attribute::Queue).unwrap_or(scheduler_store::DEFAULT_QUEUE);
         let priority = text(Attribute::Priority).and_then(|text| text.parse().ok());
         let on_lost = text(Attribute::OnLost).and_then(|text| text.parse().ok());
+        let is_limit = |attribute: &&Attribute| attribute.is_limit();
+        let mut limits = Attribute::ALL.iter().filter(is_limit);
         Self {
             queue: queue.to_owned(),
             priority: priority.unwrap_or_default(),
             max_attempts: retries.unwrap_or_default().saturating_add(1),
             on_lost: on_lost.unwrap_or_default(),
+            is_limited: limits.any(|limit| text(*limit).is_some_and(|text| !limit.is_off(text))),
         }
     }
 }

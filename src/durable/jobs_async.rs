@@ -9,7 +9,7 @@ use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
     Enqueued, JobFilter, JobId, JobPause, Payload, QueueDepth, SessionInfo, StoreError, StoredJob,
-    StoredSchedule,
+    StoredLimit, StoredSchedule,
 };
 
 use crate::base::sync::Mutex;
@@ -18,6 +18,7 @@ use crate::durable::UnknownTask;
 use crate::durable::error::{EnqueueError, JobsError};
 use crate::durable::job::Job;
 use crate::durable::jobs::{Asking, Jobs, sole};
+use crate::durable::limits::Limit;
 use crate::durable::schedules::Schedules;
 use crate::observe::catch;
 use crate::run::Pause;
@@ -112,6 +113,9 @@ impl Jobs {
         pause_queue_async = pause_queue(queue: &str, pause: &Pause) -> ();
         resume_queue_async = resume_queue(queue: &str) -> ();
         pauses_async = pauses() -> Vec<JobPause>;
+        set_limit_async = set_limit(task: &str, limit: Limit) -> ();
+        reset_limit_async = reset_limit(task: &str) -> ();
+        limits_async = limits() -> Vec<StoredLimit>;
         unknown_tasks_async = unknown_tasks(depths: &[QueueDepth]) -> Vec<UnknownTask>;
     }
 

@@ -28,6 +28,7 @@ pub(crate) fn options_of(spec: &TaskSpec) -> Option<JobOptions> {
         priority: durable.priority,
         max_attempts: spec.policy.retry.max.saturating_add(1),
         on_lost: durable.on_lost,
+        is_limited: !durable.limits.is_empty(),
     })
 }
 
@@ -40,13 +41,14 @@ pub(super) fn policy_of(spec: &TaskSpec, durable: &DurableOptions) -> Policy {
 /// A durable schedule as this process registers it; `None` if the task has none.
 pub(super) fn definition_of(spec: &TaskSpec) -> Option<ScheduleSpec> {
     let durable = spec.durable.as_ref()?;
-    let JobOptions { queue, priority, max_attempts, on_lost } = options_of(spec)?;
+    let JobOptions { queue, priority, max_attempts, on_lost, is_limited } = options_of(spec)?;
     Some(ScheduleSpec {
         name: spec.name().to_string(),
         task: spec.name().to_string(),
         payload: Payload::default(),
         queue,
         priority,
+        partition: is_limited.then(String::new),
         rule: rule_of(spec, durable, false)?,
         calculator: calculator(&spec.policy),
         overlap: spec.policy.overlap,

@@ -9,9 +9,9 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use scheduler_expr::Attribute;
-use syn::Type;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
+use syn::{FnArg, Pat, Type};
 
 use super::{FacadeCall, Idents, Task, without_self};
 use crate::check::{Argument, Name, Owner};
@@ -62,7 +62,7 @@ fn make(task: &Task<'_>, vis: &TokenStream, function: &Ident, names: &Idents) ->
         None => format!("A job that runs `{name}`."),
     };
     let parameter = Ident::new("payload", Span::mixed_site());
-    let (parameters, made) = match payload {
+    let (parameters, new) = match payload {
         Some(ty) => {
             let ty = without_self(ty.to_token_stream(), &names.own_type);
             let arguments = quote!(&#constant, &#parameter);
@@ -71,6 +71,7 @@ fn make(task: &Task<'_>, vis: &TokenStream, function: &Ident, names: &Idents) ->
         }
         None => (TokenStream::new(), quote!(#private::job(&#constant))),
     };
+    let made = partitioned(task, &parameter, &new, names).unwrap_or(new);
     // Another function of this name is reported at the one that runs the jobs.
     quote_spanned! {function.span()=>
         #[doc = #doc]
@@ -78,6 +79,69 @@ fn make(task: &Task<'_>, vis: &TokenStream, function: &Ident, names: &Idents) ->
         #vis fn #function(#parameters) -> #private::Job {
             #made
         }
+    }
+}
+
+/// The job with its partition, if the annotation has an expression for it. The payload has its name there, and is not needed
+/// afterwards.
+fn partitioned(
+    task: &Task<'_>,
+    parameter: &Ident,
+    new: &TokenStream,
+    names: &Idents,
+) -> Option<TokenStream> {
+    let expression = task.plan.job.as_ref()?.partition.to_token_stream();
+    if expression.is_empty() {
+        return None;
+    }
+    let mut bound = Vec::new();
+    let binding = payload_pattern(task).map(|mut pattern| {
+        read_only(&mut pattern, &mut bound);
+        quote!(let #pattern = #parameter;)
+    });
+    let made = Ident::new("made", Span::mixed_site());
+    let arguments = quote!(#made, &(#expression));
+    let call = FacadeCall { function: "partitioned", generic: None, arguments };
+    let call = call.seen_at(&expression, names);
+    Some(quote! {
+        let #made = #new;
+        #binding
+        #(let _ = &#bound;)*
+        #call
+    })
+}
+
+/// The pattern of the payload's parameter.
+fn payload_pattern(task: &Task<'_>) -> Option<Pat> {
+    let inputs = task.arguments.iter().zip(&task.function.sig.inputs);
+    inputs.into_iter().find_map(|pair| match pair {
+        (Argument::Payload(_), FnArg::Typed(argument)) => Some((*argument.pat).clone()),
+        _ => None,
+    })
+}
+
+/// Makes the names in a pattern such that nothing is changed by them, and collects them: a name that is not used would be a
+/// warning.
+fn read_only(pattern: &mut Pat, bound: &mut Vec<Ident>) {
+    match pattern {
+        Pat::Ident(name) => {
+            if name.by_ref.is_none() {
+                name.mutability = None;
+            }
+            bound.push(name.ident.clone());
+            if let Some((_, inner)) = &mut name.subpat {
+                read_only(inner, bound);
+            }
+        }
+        Pat::Paren(inner) => read_only(&mut inner.pat, bound),
+        Pat::Reference(inner) => read_only(&mut inner.pat, bound),
+        Pat::Slice(list) => list.elems.iter_mut().for_each(|part| read_only(part, bound)),
+        Pat::Struct(list) => {
+            list.fields.iter_mut().for_each(|part| read_only(&mut part.pat, bound))
+        }
+        Pat::Tuple(list) => list.elems.iter_mut().for_each(|part| read_only(part, bound)),
+        Pat::TupleStruct(list) => list.elems.iter_mut().for_each(|part| read_only(part, bound)),
+        _ => {}
     }
 }
 
@@ -92,8 +156,13 @@ fn payload<'a>(task: &Task<'a>) -> Option<&'a Type> {
 pub(super) fn facts(task: &Task<'_>, private: &Ident) -> TokenStream {
     let Some(job) = &task.plan.job else { return quote!(#private::None) };
     let (version, aliases) = (job.version, &job.aliases);
+    let is_partitioned = job.partition.is_some();
     quote! {
-        #private::Some(#private::JobFacts { version: #version, aliases: &[#(#aliases),*] })
+        #private::Some(#private::JobFacts {
+            version: #version,
+            aliases: &[#(#aliases),*],
+            is_partitioned: #is_partitioned,
+        })
     }
 }
 
