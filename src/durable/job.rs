@@ -11,6 +11,7 @@ use scheduler_store::{
 };
 
 use crate::define::entry::Entry;
+use crate::durable::limits::is_limited;
 use crate::durable::partition::Partition;
 use crate::durable::payload::{Payload, encoded};
 use crate::observe::TraceContext;
@@ -284,14 +285,12 @@ impl JobOptions {
         let queue = text(Attribute::Queue).unwrap_or(scheduler_store::DEFAULT_QUEUE);
         let priority = text(Attribute::Priority).and_then(|text| text.parse().ok());
         let on_lost = text(Attribute::OnLost).and_then(|text| text.parse().ok());
-        let is_limit = |attribute: &&Attribute| attribute.is_limit();
-        let mut limits = Attribute::ALL.iter().filter(is_limit);
         Self {
             queue: queue.to_owned(),
             priority: priority.unwrap_or_default(),
             max_attempts: retries.unwrap_or_default().saturating_add(1),
             on_lost: on_lost.unwrap_or_default(),
-            is_limited: limits.any(|limit| text(*limit).is_some_and(|text| !limit.is_off(text))),
+            is_limited: is_limited(&text),
         }
     }
 }

@@ -89,7 +89,8 @@ impl Limit {
                 None => fault.to_string(),
             })
             .collect();
-        let limit = limit_of(self.scope, &self.texts);
+        let text = |attribute| texts.iter().find(|(known, _)| *known == attribute);
+        let limit = limit_of(self.scope, &|attribute| text(attribute).map(|(_, text)| *text));
         if limit.is_none() && faults.is_empty() {
             let help =
                 "add `.running(…)` or `.rate(…)`, or restore the one in the code by `reset_limit`";
@@ -110,12 +111,9 @@ const fn attributes(scope: LimitScope) -> [Attribute; 3] {
     }
 }
 
-/// The limit that checked texts say.
-fn limit_of(scope: LimitScope, texts: &[(Attribute, String)]) -> StoredLimit {
+/// The limit that texts say, as far as they can be read.
+fn limit_of<'a>(scope: LimitScope, text: &impl Fn(Attribute) -> Option<&'a str>) -> StoredLimit {
     let [running, rate, burst] = attributes(scope);
-    let text = |attribute: Attribute| {
-        texts.iter().find(|(known, _)| *known == attribute).map(|(_, text)| text.as_str())
-    };
     let count = |attribute| text(attribute).and_then(|text| text.parse::<u32>().ok());
     let rate = text(rate).and_then(|text| rate.parse_rate(text).ok());
     let rate = rate.map(|(starts, period)| {
@@ -125,14 +123,19 @@ fn limit_of(scope: LimitScope, texts: &[(Attribute, String)]) -> StoredLimit {
     StoredLimit { running: count(running), rate }
 }
 
+/// Returns true if texts say a limit.
+pub(super) fn is_limited<'a>(text: &impl Fn(Attribute) -> Option<&'a str>) -> bool {
+    LimitScope::BOTH.iter().any(|scope| !limit_of(*scope, text).is_none())
+}
+
 /// The limits of a task, as this process registers them.
 pub(super) fn limits_of(spec: &TaskSpec, durable: &DurableOptions) -> LimitSpec {
     let former_names = spec.job.iter().flat_map(|job| job.aliases);
     LimitSpec {
         task: spec.name().to_string(),
         former_names: former_names.map(|name| (*name).to_owned()).collect(),
-        all: limit_of(LimitScope::All, &durable.limits),
-        each: limit_of(LimitScope::Each, &durable.limits),
+        all: limit_of(LimitScope::All, &|attribute| durable.limit(attribute)),
+        each: limit_of(LimitScope::Each, &|attribute| durable.limit(attribute)),
     }
 }
 

@@ -178,6 +178,14 @@ pub(crate) struct DurableOptions {
     pub(crate) timing: Vec<(Attribute, String)>,
 }
 
+#[cfg(feature = "durable")]
+impl DurableOptions {
+    /// The text of an attribute that limits its jobs.
+    pub(crate) fn limit(&self, attribute: Attribute) -> Option<&str> {
+        self.limits.iter().find(|(known, _)| *known == attribute).map(|(_, text)| text.as_str())
+    }
+}
+
 impl TaskSpec {
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.facts.name

@@ -41,6 +41,7 @@ mod payloads_in_errors;
 mod rolling_upgrades;
 mod simulated_cluster;
 mod simulated_jobs;
+mod simulated_limits;
 mod simulated_outages;
 mod simulated_pauses;
 mod starting;
