@@ -158,6 +158,7 @@ pub mod simulations {}
 /// [incidents]: crate::guide::incidents
 /// [instances]: crate::guide::production#several-instances
 /// [last-success]: crate::guide::observe#metrics
+/// [limits]: crate::guide::limits
 /// [monitors]: https://docs.rs/scheduler-monitors
 /// [outbox]: crate::guide::outbox
 /// [pausing]: crate::guide::durable#pausing

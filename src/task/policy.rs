@@ -172,7 +172,6 @@ pub(crate) struct DurableOptions {
     pub(crate) queue: String,
     pub(crate) priority: Priority,
     /// The attributes that limit its jobs, each with a checked text.
-    #[cfg_attr(not(feature = "durable"), expect(dead_code, reason = "a store reads it"))]
     pub(crate) limits: Vec<(Attribute, String)>,
     /// The attributes that make its rule, each in its only spelling; none of a job.
     pub(crate) timing: Vec<(Attribute, String)>,

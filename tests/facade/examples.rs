@@ -396,6 +396,12 @@ fn settings() {
 }
 
 #[test]
+fn limits() {
+    let ended = run("limits", plainly);
+    ended.check(&["call-api each: 1 running, 2 starts in 1s", "ada: order 2", "flood: order 6"]);
+}
+
+#[test]
 fn pools() {
     let ended = run("pools", plainly);
     ended.check(&["tick on scheduling-1", "upload begins on io-", "download begins on io-"]);

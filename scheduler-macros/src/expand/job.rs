@@ -113,8 +113,8 @@ fn partitioned(
 
 /// The pattern of the payload's parameter.
 fn payload_pattern(task: &Task<'_>) -> Option<Pat> {
-    let inputs = task.arguments.iter().zip(&task.function.sig.inputs);
-    inputs.into_iter().find_map(|pair| match pair {
+    let mut inputs = task.arguments.iter().zip(&task.function.sig.inputs);
+    inputs.find_map(|pair| match pair {
         (Argument::Payload(_), FnArg::Typed(argument)) => Some((*argument.pat).clone()),
         _ => None,
     })
