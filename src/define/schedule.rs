@@ -259,14 +259,14 @@ impl Schedule {
         self.set(Attribute::Priority, priority.name())
     }
 
-    /// How many of its jobs run at once in all processes together; only of a [durable](Self::durable) schedule.
+    /// The number of its jobs that run at once in all processes together; only of a [durable](Self::durable) schedule.
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn limit_running(self, jobs: u32) -> Self {
         self.set(Attribute::LimitRunning, jobs.to_string())
     }
 
-    /// How many of its jobs start in any window of a time, as `100/1m`, in all processes together; only of a
+    /// The number of its jobs that start in any window of a time, as `100/1m`, in all processes together; only of a
     /// [durable](Self::durable) schedule.
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
@@ -274,7 +274,7 @@ impl Schedule {
         self.set(Attribute::LimitRate, rate)
     }
 
-    /// How many of those start at once after a rest.
+    /// The number of those that start at once after a rest.
     #[cfg(feature = "durable")]
     #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
     pub fn limit_burst(self, jobs: u32) -> Self {

@@ -45,12 +45,12 @@ impl Limit {
         self.set(0, jobs.to_string())
     }
 
-    /// How many jobs start in any window of a time: `100/1m`.
+    /// The number of jobs that start in any window of a time: `100/1m`.
     pub fn rate(self, rate: impl Into<String>) -> Self {
         self.set(1, rate.into())
     }
 
-    /// How many of those start at once after a rest; a tenth of them unless it is given.
+    /// The number of those that start at once after a rest; a tenth of them unless it is given.
     pub fn burst(self, jobs: u32) -> Self {
         self.set(2, jobs.to_string())
     }

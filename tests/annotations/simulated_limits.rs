@@ -257,7 +257,10 @@ fn faulty_limits_in_settings_are_errors_of_the_start() {
     };
     for (settings, expected) in [
         ("export.limit.running = 0", ["scheduler.toml:2: `export`", "`0` is too few"]),
-        ("call.limit.rate = \"6 per minute\"", ["scheduler.toml:2: `call`", "`limit.rate = \"6/1m\"`"]),
+        (
+            "call.limit.rate = \"6 per minute\"",
+            ["scheduler.toml:2: `call`", "`limit.rate = \"6/1m\"`"],
+        ),
         ("call.limit.burst = 7", ["`limit.burst`", "which is `6/1m`"]),
         (
             "export.each.running = 1",

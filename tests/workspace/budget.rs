@@ -7,13 +7,13 @@ use crate::sources::{self, Source};
 /// The most code lines and types of a crate. They fall with the code; a commit that raises one says what it removed instead, or
 /// why nothing could go.
 const BUDGETS: [(&str, usize, usize); 12] = [
-    ("src", 22_640, 354),
+    ("src", 22_580, 354),
     ("scheduler-core/src", 8_080, 154),
-    ("scheduler-macros/src", 2_710, 24),
+    ("scheduler-macros/src", 2_700, 24),
     ("crates/api/src", 615, 65),
     ("crates/cli/src", 4_470, 65),
     ("crates/dashboard/src", 5_265, 89),
-    ("crates/expr/src", 4_210, 48),
+    ("crates/expr/src", 4_170, 48),
     ("crates/monitors/src", 1_025, 22),
     ("crates/node/src", 2_405, 30),
     ("crates/postgres/src", 3_190, 37),

@@ -15,7 +15,7 @@ use crate::id::StoreTime;
 pub struct Limit {
     /// The greatest number that run at once; none for any number.
     pub running: Option<u32>,
-    /// How often one may start; none for any time.
+    /// The rate at which they start; none for any.
     pub rate: Option<Rate>,
 }
 
