@@ -77,7 +77,7 @@ impl Limit {
     }
 
     /// The limit as a store keeps it, or what is wrong with it.
-    fn to_stored(&self) -> Result<LimitOverride, JobsError> {
+    fn into_stored(self) -> Result<LimitOverride, JobsError> {
         let texts: Vec<(Attribute, &str)> =
             self.texts.iter().map(|(attribute, text)| (*attribute, text.as_str())).collect();
         let mut faults: Vec<_> = texts
@@ -97,7 +97,7 @@ impl Limit {
             faults.push(format!("it limits nothing\nhelp: {help}"));
         }
         match faults.is_empty() {
-            true => Ok(LimitOverride { limit, by: self.by.clone(), reason: self.reason.clone() }),
+            true => Ok(LimitOverride { limit, by: self.by, reason: self.reason }),
             false => Err(JobsError::Refused(faults.join("\n"))),
         }
     }
@@ -166,8 +166,9 @@ impl Jobs {
     /// The limit is faulty, or the store did not answer.
     #[doc(alias = "throttle")]
     pub fn set_limit(&self, task: &str, limit: Limit) -> Result<(), JobsError> {
-        let (task, by_hand) = (self.current_name(task).to_owned(), limit.to_stored()?);
-        self.changed(&Command::SetLimit { task, scope: limit.scope, limit: Some(by_hand) })
+        let (task, scope) = (self.current_name(task).to_owned(), limit.scope);
+        let limit = Some(limit.into_stored()?);
+        self.changed(&Command::SetLimit { task, scope, limit })
     }
 
     /// Restores the limits in the code. Does nothing if none was set by hand.

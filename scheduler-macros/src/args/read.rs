@@ -356,7 +356,8 @@ fn of_jobs(word: &str, form: Form) -> Option<String> {
     let spec = OF_JOBS.iter().map(|key| key.spec()).find(|spec| spec.name == word)?;
     (form == Form::Schedule).then(|| {
         format!(
-            "`{}` is an option of `#[job]` alone: only a job has a payload\n             remove it, or write a `#[job(…)]` that the schedule enqueues",
+            "`{}` is an option of `#[job]` alone: only a job has a payload\n\
+             remove it, or write a `#[job(…)]` that the schedule enqueues",
             spec.name
         )
     })

@@ -108,7 +108,8 @@ fn check_each(args: &Args, faults: &mut Faults) {
         && !args.is_incomplete
     {
         let message = format!(
-            "`each` is of no use without `partition`: it limits the jobs of each partition\n             add for example `{}`, an expression on the payload",
+            "`each` is of no use without `partition`: it limits the jobs of each partition\n\
+             add for example `{}`, an expression on the payload",
             Key::Partition.example()
         );
         faults.push(&option.word, message);

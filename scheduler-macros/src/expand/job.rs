@@ -6,7 +6,7 @@
 //! A type and a function of the same name do not meet, because a type without values has no name among the functions. Its
 //! name has the place of the function, and is made by the macro, so that no lint about names complains about it.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use scheduler_expr::Attribute;
 use syn::ext::IdentExt;
@@ -100,7 +100,8 @@ fn partitioned(
         quote!(let #pattern = #parameter;)
     });
     let made = Ident::new("made", Span::mixed_site());
-    let arguments = quote!(#made, &(#expression));
+    let lent = lent(&expression);
+    let arguments = quote!(#made, #lent);
     let call = FacadeCall { function: "partitioned", generic: None, arguments };
     let call = call.seen_at(&expression, names);
     Some(quote! {
@@ -109,6 +110,15 @@ fn partitioned(
         #(let _ = &#bound;)*
         #call
     })
+}
+
+/// The expression by reference, with its place: from its first token to its last.
+fn lent(expression: &TokenStream) -> TokenStream {
+    let mut spans = expression.clone().into_iter().map(|token| token.span());
+    let first = spans.next().unwrap_or_else(Span::call_site);
+    let mut parentheses = Group::new(Delimiter::Parenthesis, expression.clone());
+    parentheses.set_span(spans.last().unwrap_or(first));
+    quote_spanned!(first=> & #parentheses)
 }
 
 /// The pattern of the payload's parameter.
@@ -137,7 +147,7 @@ fn read_only(pattern: &mut Pat, bound: &mut Vec<Ident>) {
         Pat::Reference(inner) => read_only(&mut inner.pat, bound),
         Pat::Slice(list) => list.elems.iter_mut().for_each(|part| read_only(part, bound)),
         Pat::Struct(list) => {
-            list.fields.iter_mut().for_each(|part| read_only(&mut part.pat, bound))
+            list.fields.iter_mut().for_each(|part| read_only(&mut part.pat, bound));
         }
         Pat::Tuple(list) => list.elems.iter_mut().for_each(|part| read_only(part, bound)),
         Pat::TupleStruct(list) => list.elems.iter_mut().for_each(|part| read_only(part, bound)),

@@ -39,17 +39,17 @@ fn empty() {}
 #[job(name = "twice", limit(running = 1, running = 2), limit(running = 3))]
 fn twice() {}
 
-#[job(name = "partitions", partition = it, partition = it)]
-fn partitions(#[payload] it: u8) {}
+#[job(name = "partitions", partition = _it, partition = _it)]
+fn partitions(#[payload] _it: u8) {}
 
-#[job(name = "comma", partition = it limit(running = 1))]
-fn comma(#[payload] it: u8) {}
+#[job(name = "comma", partition = _it limit(running = 1))]
+fn comma(#[payload] _it: u8) {}
 
 #[job(name = "outside", running = 5)]
 fn outside() {}
 
-#[job(name = "memory", tenant = it)]
-fn memory(#[payload] it: u8) {}
+#[job(name = "memory", tenant = _it)]
+fn memory(#[payload] _it: u8) {}
 
 #[scheduled(fixed_rate = "1s", limit(running = 1))]
 fn in_memory() {}
