@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use scheduler::store::{JobFilter, JobState, Model};
+use scheduler::store::Model;
 use scheduler::{Limit, Scheduler, job};
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +27,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scheduler = Scheduler::builder().store(Model::new()).spawn()?;
     let jobs = scheduler.jobs()?;
     // One with many orders does not keep others from theirs: tenants take turns.
+    let mut enqueued = Vec::new();
     for (tenant, orders) in [("flood", 6), ("ada", 2)] {
         for number in 1..=orders {
-            jobs.enqueue(call_api::job(Order { tenant: tenant.to_owned(), number }))?;
+            let order = Order { tenant: tenant.to_owned(), number };
+            enqueued.push(jobs.enqueue(call_api::job(order))?.id());
         }
     }
     // Their API is slow today: for all processes, until it is reset.
@@ -37,12 +39,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for limit in jobs.limits()? {
         println!("{} {}: {}", limit.task, limit.scope.word(), limit.limit());
     }
-    let unfinished = || -> Result<bool, Box<dyn Error>> {
-        let jobs = jobs.list(&JobFilter::default(), 100)?;
-        Ok(jobs.iter().any(|job| job.state != JobState::Done))
-    };
-    while unfinished()? {
-        std::thread::sleep(Duration::from_millis(100));
+    for id in enqueued {
+        jobs.wait(id, Duration::from_secs(30))?;
     }
     scheduler.shutdown()?;
     Ok(())

@@ -56,6 +56,7 @@ async fn export(run: Run, running: &Running) {
 #[job(name = "mail", alias = "letter", partition = (&order.tenant, order.region))]
 fn mail(#[payload] order: Order) {
     assert!(!order.tenant.is_empty());
+    drop(order);
 }
 
 #[scheduled(cron = "0 * * * * *", zone = "UTC", name = "report", durable, limit(running = 1))]
