@@ -3,11 +3,13 @@
 //! ```sh
 //! cargo run -p examples --example limits
 //! ```
+//!
+//! It keeps its jobs in `limits-example.db`.
 
 use std::error::Error;
 use std::time::Duration;
 
-use scheduler::store::Model;
+use scheduler::store::Sqlite;
 use scheduler::{Limit, Scheduler, job};
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +26,7 @@ async fn call_api(#[payload] order: Order) {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let scheduler = Scheduler::builder().store(Model::new()).spawn()?;
+    let scheduler = Scheduler::builder().store(Sqlite::open("limits-example.db")?).spawn()?;
     let jobs = scheduler.jobs()?;
     // One with many orders does not keep others from theirs: tenants take turns.
     let mut enqueued = Vec::new();

@@ -62,8 +62,13 @@ fn mail(#[payload] order: Order) {
 #[scheduled(cron = "0 * * * * *", zone = "UTC", name = "report", durable, limit(running = 1))]
 fn report() {}
 
+#[job(name = "text", each(running = 2, rate = "3/1s", burst = 2), partition = tenant)]
+fn text(#[payload] tenant: u8) {
+    assert!(tenant > 0);
+}
+
 fn program(sim: Sim) -> Sim {
-    sim.tasks(scheduler::tasks![send, call, export, mail, report])
+    sim.tasks(scheduler::tasks![send, call, export, mail, report, text])
 }
 
 fn cluster() -> (Cluster, Arc<Running>) {
@@ -136,6 +141,19 @@ fn no_window_has_more_starts_than_the_rate() {
     assert!(starts[2] - starts[0] >= secs(1), "and no third");
 }
 
+#[test]
+fn each_partition_has_a_rate_of_its_own() {
+    let mut sim = sim();
+    for tenant in [1, 2] {
+        let jobs = (0..6).map(|_| text::job(tenant)).collect();
+        sim.jobs().enqueue_all(jobs).expect("they are stored");
+    }
+    sim.advance(millis(100));
+    assert_eq!(done(&sim.jobs(), "text"), 4, "two of each at once");
+    sim.advance(secs(20));
+    assert_eq!(done(&sim.jobs(), "text"), 12);
+}
+
 /// A partition alone has no limit: its jobs take turns with those of others.
 #[test]
 fn a_tenant_with_many_jobs_does_not_starve_others() {
@@ -194,6 +212,7 @@ fn settings_replace_limits_and_switch_them_off() {
             "export all: 3 running",
             "report all: 1 running",
             "send each: 2 running, 100 starts in 60s, 10 at once",
+            "text each: 2 running, 3 starts in 1s, 2 at once",
         ]
     );
     sim.jobs().enqueue(call::job()).expect("it is stored");

@@ -397,7 +397,8 @@ fn settings() {
 
 #[test]
 fn limits() {
-    let ended = run("limits", plainly);
+    let folder = tempfile::tempdir().expect("a folder");
+    let ended = run("limits", |command| command.current_dir(folder.path()));
     ended.check(&["call-api each: 1 running, 2 starts in 1s", "ada: order 2", "flood: order 6"]);
 }
 
