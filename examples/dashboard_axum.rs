@@ -61,7 +61,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 Visitor::viewer(user.name)
             })
         })
-        .on_action(|action| println!("{} did {} to {}", action.who, action.action, action.task));
+        .on_action(|action| println!("{}: {action}", action.by));
     let scheduler = Scheduler::builder().listener(dashboard.listener()).spawn()?;
 
     let admin = dashboard.router(scheduler.tasks())?;

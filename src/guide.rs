@@ -115,6 +115,7 @@ pub mod policy_cases {}
 #[doc = include_str!("../docs/settings.md")]
 pub mod settings {}
 
+#[doc = in_repository!("actions", "docs/reference/dashboard.md")]
 /// [claim]: crate::guide::process#a-claim-without-a-store
 /// [dashboard]: https://docs.rs/scheduler-dashboard
 /// [dry-run]: crate::guide::settings#the-dry-run

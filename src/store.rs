@@ -4,14 +4,15 @@
 //!
 //! Times are those of the store's clock. A [`StoreTime`] is one to the microsecond, and converts from and into a `DateTime<Utc>`.
 
-pub use crate::durable::{EnqueueIn, EnqueueInAsync, Partition, UnknownTask};
+pub use crate::durable::{EnqueueIn, EnqueueInAsync, Partition, UnknownTask, new_action};
 pub use scheduler_store::{
-    AttemptOutcome, CommandOutcome, DEFAULT_QUEUE, DecodeError, Enqueued, Fence, JobAttempt,
-    JobFilter, JobId, JobPause, JobState, Key, KeyUntil, Limit as LimitValue, LimitOverride,
-    LimitScope, Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap, Pause as StoredPause,
-    PauseScope, Payload as StoredPayload, Priority, QueueDepth, Rate, Refusal, SessionId,
-    SessionInfo, SessionTask, Skips, Store, StoreError, StoreTime, StoredJob, StoredLimit,
-    StoredSchedule, Uuid, VersionDepth, When,
+    Action, ActionFilter, ActionId, AttemptOutcome, CLOCK_OFF, CommandOutcome, DEFAULT_QUEUE,
+    DecodeError, Enqueued, Fence, JobAttempt, JobFilter, JobId, JobPause, JobState, Key, KeyUntil,
+    Limit as LimitValue, LimitOverride, LimitScope, Model, NewJob, Next, OnConflict, OnLost,
+    Origin, Overlap, Override, Pause as StoredPause, PauseScope, Payload as StoredPayload,
+    Priority, QueueDepth, Rate, Refusal, ScheduleEnd, SessionEnd, SessionId, SessionInfo,
+    SessionTask, Signature, Skips, Store, StoreError, StoreTime, StoredJob, StoredLimit,
+    StoredSchedule, TargetKind, Uuid, VersionDepth, When,
 };
 
 /// For the dashboard.

@@ -1,10 +1,11 @@
 //! The one way to the store, which may be opened later; its clock.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use std::{fmt, thread};
 
+use chrono::TimeDelta;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
@@ -13,14 +14,12 @@ use scheduler_store::{
 
 use crate::base::set_once::SetOnce;
 use crate::base::sync::Mutex;
+use crate::durable::driver::NodeDriver;
 use crate::durable::jobs_async::Helper;
 use crate::observe::catch;
 
 /// The time after its sending in which a request is still executed (R2).
 pub(super) const EXPIRES_AFTER: Duration = Duration::from_secs(10);
-
-/// Is called when something was enqueued.
-type WakeNode = Arc<dyn Fn() + Send + Sync>;
 
 /// A store, as the whole program calls it. Clones are the same.
 #[derive(Clone)]
@@ -31,7 +30,10 @@ struct ClientInner {
     clock: Arc<dyn Clock>,
     /// The store's clock less the time since boot, in microseconds.
     clock_offset: AtomicI64,
-    wake: OnceLock<WakeNode>,
+    /// By how many microseconds the clock of this process is ahead of the store's.
+    ahead: AtomicI64,
+    /// None in a process that only enqueues.
+    node: OnceLock<Weak<NodeDriver>>,
     /// Asks for async code.
     helper: Helper,
     is_inline: bool,
@@ -42,12 +44,13 @@ impl Client {
     pub(crate) fn new(store: StoreCell, clock: Arc<dyn Clock>, is_simulated: bool) -> Self {
         let wall = StoreTime::from(clock.wall());
         let clock_offset = AtomicI64::new(offset_of(wall, clock.boot_time()));
-        let (wake, helper) = (OnceLock::new(), Helper::new(Arc::clone(&clock)));
+        let (node, helper) = (OnceLock::new(), Helper::new(Arc::clone(&clock)));
         Self(Arc::new(ClientInner {
             store,
             clock,
             clock_offset,
-            wake,
+            ahead: AtomicI64::new(0),
+            node,
             helper,
             is_inline: is_simulated,
         }))
@@ -89,6 +92,14 @@ impl Client {
         self.0.helper.execute(at, move || unanswered.answer(ask(&client)));
         let slot = answer.await;
         slot.lock().take()
+    }
+
+    /// Has this executed on a thread for async code, at an instant; at once in a simulation.
+    pub(super) fn later(&self, at: Tick, ask: impl FnOnce() + Send + 'static) {
+        match self.0.is_inline {
+            true => ask(),
+            false => self.0.helper.execute(at, ask),
+        }
     }
 
     /// Returns true in a simulation, in which no thread but its own asks.
@@ -134,18 +145,23 @@ impl Client {
         })
     }
 
-    /// Returns true if the store answers, be it with an error.
-    pub(crate) fn answers(&self) -> bool {
-        let session = SessionId::from_uuid(Uuid::nil());
-        let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
-        let answer = self.call(|store| store.renew(&renew));
-        !matches!(answer, Err(StoreError::Unavailable(_) | StoreError::NotExecuted(_)))
+    /// Why the node of this process has no lease that was renewed when that was last due; none while it has one. A process
+    /// without a node asks the store.
+    pub(crate) fn outage(&self) -> Option<String> {
+        match self.0.node.get() {
+            Some(node) => match node.upgrade() {
+                Some(node) => node.outage(),
+                None => Some("the scheduler has ended".to_owned()),
+            },
+            None => self.sync_clock().err().map(|error| error.to_string()),
+        }
     }
 
     /// Asks for the store's clock, by the renewal of a session that does not exist.
     fn sync_clock(&self) -> Result<(), StoreError> {
         let session = SessionId::from_uuid(Uuid::nil());
-        let renew = Renew { session, lease: Duration::ZERO, not_after: StoreTime::MAX };
+        let renew =
+            Renew { clock_offset: None, session, lease: Duration::ZERO, not_after: StoreTime::MAX };
         let now = self.call(|store| store.renew(&renew))?.now;
         self.observe_time(now, self.0.clock.boot_time());
         Ok(())
@@ -162,15 +178,27 @@ impl Client {
         self.0.clock_offset.store(offset_of(now, at), Ordering::Relaxed);
     }
 
-    /// Has this called when something was enqueued. Only the first call counts.
-    pub(crate) fn on_wake(&self, wake: WakeNode) {
-        drop(self.0.wake.set(wake));
+    /// Takes note of how far the clock of this process is ahead of the store's.
+    pub(super) fn observe_offset(&self, micros: i64) {
+        // ORDERING: see `store_now`.
+        self.0.ahead.store(micros, Ordering::Relaxed);
+    }
+
+    /// By how much the clock of this process is ahead of the store's.
+    pub(super) fn ahead(&self) -> TimeDelta {
+        // ORDERING: see `store_now`.
+        TimeDelta::microseconds(self.0.ahead.load(Ordering::Relaxed))
+    }
+
+    /// Says which node this process has. Only the first call counts.
+    pub(crate) fn know_node(&self, node: Weak<NodeDriver>) {
+        drop(self.0.node.set(node));
     }
 
     /// Something was enqueued.
     pub(crate) fn wake_node(&self) {
-        if let Some(wake) = self.0.wake.get() {
-            wake();
+        if let Some(node) = self.0.node.get().and_then(Weak::upgrade) {
+            node.nudge();
         }
     }
 }

@@ -172,7 +172,8 @@ impl fmt::Debug for JobsError {
 const DUE: Duration = Duration::from_secs(60);
 
 /// A task that no living process can run, though jobs of it are due or a schedule of it fires: it was renamed or removed, its name
-/// is mistyped, or the payloads of its jobs are newer than all living processes know. See [`Jobs::unknown_tasks`].
+/// is mistyped, or the payloads of its jobs are newer than all living processes know, or no process that has it serves the queue of its
+/// jobs. See [`Jobs::unknown_tasks`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -190,56 +191,55 @@ pub struct UnknownTask {
     pub version: Option<u32>,
     /// The greatest version that a living process knows; none if no process has the task.
     pub known_version: Option<u32>,
+    /// The process that has the task and does not serve the queue of those jobs, in words: `web-1 has it, but serves only mail`.
+    pub elsewhere: Option<String>,
 }
 
 /// Jobs and schedules that wait for a process.
 impl Jobs {
     /// The tasks that no living process has, though jobs of them have been due for a minute, or schedules of them fire; and those with
-    /// such jobs whose [payloads](crate::job#payloads) are newer than all living processes know; by name. The numbers of jobs are those
-    /// that [`depths`](Self::depths) has returned.
+    /// such jobs whose [payloads](crate::job#payloads) are newer than all living processes know, or wait in a queue that no process
+    /// with the task serves; by name. It asks nothing: it compares what [`depths`](Self::depths), [`sessions`](Self::sessions) and
+    /// [`Schedules::list`](crate::Schedules::list) have returned.
     ///
     /// One of the processes warns of them once a minute: [`StoreEvent::TaskUnknown`](crate::StoreEvent::TaskUnknown). A task is
     /// not among them any more as soon as a process can run it, or its jobs and schedules are gone.
     ///
     /// ```
-    /// use scheduler::{Jobs, JobsError};
+    /// use scheduler::{Jobs, JobsError, Schedules};
     ///
-    /// fn is_anything_lost(jobs: &Jobs) -> Result<bool, JobsError> {
-    ///     let unknown = jobs.unknown_tasks(&jobs.depths()?)?;
+    /// fn is_anything_lost(jobs: &Jobs, schedules: &Schedules) -> Result<bool, JobsError> {
+    ///     let (sessions, schedules) = (jobs.sessions()?, schedules.list()?);
+    ///     let unknown = jobs.unknown_tasks(&jobs.depths()?, &sessions, &schedules);
     ///     for it in &unknown {
     ///         println!("{}: {} jobs are due; nearest name: {:?}", it.task, it.due, it.nearest);
     ///     }
     ///     Ok(!unknown.is_empty())
     /// }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// The store did not answer.
-    pub fn unknown_tasks(&self, depths: &[QueueDepth]) -> Result<Vec<UnknownTask>, JobsError> {
-        let sessions = self.sessions()?;
-        self.unknown_beside(&known_tasks(&sessions), depths)
-    }
-
-    /// The tasks that wait, and are not among the known ones, or not with payloads of their version.
-    pub(super) fn unknown_beside(
+    #[must_use]
+    pub fn unknown_tasks<'a>(
         &self,
-        known: &KnownVersions<'_>,
         depths: &[QueueDepth],
-    ) -> Result<Vec<UnknownTask>, JobsError> {
+        sessions: &[SessionInfo],
+        stored: impl IntoIterator<Item = &'a StoredSchedule>,
+    ) -> Vec<UnknownTask> {
+        let known = &KnownTasks::of(sessions);
         let mut waiting = Waiting { known, found: BTreeMap::new() };
         for depth in depths {
             waiting.add_due(depth);
         }
-        let (schedules, has_processes) = (Schedules::of(self), !known.is_empty());
+        let (schedules, has_processes) = (Schedules::of(self), !known.0.is_empty());
         let fires = |schedule: &StoredSchedule| self.fires(&schedules, schedule, has_processes);
-        for schedule in schedules.list()?.into_iter().filter(fires) {
-            let StoredSchedule { definition, .. } = schedule;
-            if !known.contains_key(&*definition.task) {
-                waiting.of(&definition.task).schedules.push(definition.name);
+        for StoredSchedule { definition, .. } in
+            stored.into_iter().filter(|schedule| fires(schedule))
+        {
+            // A process fires ticks whatever queues it serves.
+            if !known.0.contains_key(&*definition.task) {
+                waiting.of(&definition.task, None).schedules.push(definition.name.clone());
             }
         }
-        Ok(waiting.found.into_values().collect())
+        waiting.found.into_values().collect()
     }
 
     /// True if a schedule should fire. Without any process, such as in the middle of a deploy, only one whose tick is late.
@@ -251,35 +251,70 @@ impl Jobs {
     }
 }
 
-/// The tasks that living processes have, and the greatest version of payloads that one of them knows.
-type KnownVersions<'a> = BTreeMap<&'a str, u32>;
+/// The tasks that living processes have: each with the processes, and the greatest version of payloads that each knows.
+pub(super) struct KnownTasks<'a>(BTreeMap<&'a str, Vec<(&'a SessionInfo, u32)>>);
+
+impl<'a> KnownTasks<'a> {
+    pub(super) fn of(sessions: &'a [SessionInfo]) -> Self {
+        let mut known = BTreeMap::<_, Vec<_>>::new();
+        for session in sessions.iter().filter(|session| session.is_alive()) {
+            for task in &session.tasks {
+                known.entry(&*task.name).or_default().push((session, task.version));
+            }
+        }
+        Self(known)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.0.keys().copied()
+    }
+
+    /// The greatest version that a process knows which serves the queue.
+    fn version(&self, task: &str, queue: &str) -> Option<u32> {
+        let known = self.0.get(task)?.iter();
+        known.filter(|(session, _)| session.serves(queue)).map(|(_, version)| *version).max()
+    }
+
+    /// A process that has the task, and what it serves.
+    fn elsewhere(&self, task: &str) -> Option<String> {
+        let (session, _) = self.0.get(task)?.first()?;
+        let serves = match session.queues.as_deref().unwrap_or_default() {
+            [] => "no queue".to_owned(),
+            queues => format!("only {}", queues.join(", ")),
+        };
+        Some(format!("{} has it, but serves {serves}", session.label))
+    }
+}
 
 /// Tasks that wait for a process.
 struct Waiting<'a> {
-    known: &'a KnownVersions<'a>,
+    known: &'a KnownTasks<'a>,
     found: BTreeMap<String, UnknownTask>,
 }
 
 impl Waiting<'_> {
     /// Counts the jobs that have been due for long, and that no process can run.
     fn add_due(&mut self, depth: &QueueDepth) {
-        let known = self.known.get(&*depth.task).copied();
+        let known = self.known.version(&depth.task, &depth.queue);
         let is_unknown = |version: &u32| known.is_none_or(|known| *version > known);
         for each in depth.versions.iter().filter(|each| is_unknown(&each.version)) {
             if each.oldest >= DUE {
-                let task = self.of(&depth.task);
+                let task = self.of(&depth.task, known);
                 task.due += each.due;
                 task.version = known.and(task.version.max(Some(each.version)));
             }
         }
     }
 
-    /// The row of a task that no process has, or not with payloads of some version.
-    fn of(&mut self, task: &str) -> &mut UnknownTask {
-        let known_version = self.known.get(task).copied();
-        let nearest = || match known_version {
-            None => scheduler_expr::nearest(task, self.known.keys().copied()),
+    /// The row of a task that no process has, or not with payloads of some version, or not in some queue.
+    fn of(&mut self, task: &str, known_version: Option<u32>) -> &mut UnknownTask {
+        let elsewhere = || match known_version {
+            None => self.known.elsewhere(task),
             Some(_) => None,
+        };
+        let nearest = || match self.known.0.contains_key(task) {
+            false => scheduler_expr::nearest(task, self.known.names()),
+            true => None,
         };
         let new = || UnknownTask {
             task: task.to_owned(),
@@ -288,17 +323,8 @@ impl Waiting<'_> {
             nearest: nearest().map(str::to_owned),
             version: None,
             known_version,
+            elsewhere: elsewhere(),
         };
         self.found.entry(task.to_owned()).or_insert_with(new)
     }
-}
-
-pub(super) fn known_tasks(sessions: &[SessionInfo]) -> KnownVersions<'_> {
-    let mut known = BTreeMap::new();
-    let living = sessions.iter().filter(|session| !session.has_run_out);
-    for task in living.flat_map(|session| &session.tasks) {
-        let version = known.entry(&*task.name).or_insert(task.version);
-        *version = task.version.max(*version);
-    }
-    known
 }

@@ -1,17 +1,19 @@
 //! The handle of durable jobs: enqueue, ask, control.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
     Command, CommandAll, CommandOutcome, Enqueued, JobAction, JobFilter, JobId, NewJob, Payload,
-    QueueDepth, SessionInfo, StoreError, StoredJob, Uuid,
+    QueueDepth, SessionInfo, Signature, StoreError, StoreTime, StoredJob, Uuid,
 };
 
+use super::actions::Actions;
 use super::client::Client;
 use super::error::{EnqueueError, JobsError, answered};
 use super::job::Job;
@@ -50,6 +52,8 @@ use crate::task::TaskSpec;
 #[derive(Clone)]
 pub struct Jobs {
     pub(super) inner: Arc<JobsContext>,
+    /// The person for whom this handle gives commands.
+    pub(super) signature: Option<Arc<Signature>>,
 }
 
 /// The number of jobs that a command takes in one transaction.
@@ -65,6 +69,7 @@ pub(super) struct JobsContext {
     pub(super) rules: OnceLock<Rules>,
     pub(super) calendars: OnceLock<BTreeMap<String, Arc<Calendar>>>,
     pub(super) pauses: KnownPauses,
+    pub(super) actions: Actions,
 }
 
 /// A task of this process, as far as its jobs are concerned.
@@ -79,7 +84,9 @@ impl Jobs {
     pub(crate) fn new(client: Client) -> Self {
         let (tasks, rules, calendars) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let pauses = KnownPauses::default();
-        Self { inner: Arc::new(JobsContext { client, tasks, rules, calendars, pauses }) }
+        let actions = Actions::default();
+        let inner = JobsContext { client, tasks, rules, calendars, pauses, actions };
+        Self { inner: Arc::new(inner), signature: None }
     }
 
     /// Says what the tasks of this process are, and what their rules may name.
@@ -114,24 +121,33 @@ impl Jobs {
         }
     }
 
-    /// Asks the store for its clock. Returns true if it answers.
+    /// Returns true while this process holds a lease that the store has renewed when that was last due, a third of the
+    /// [lease](crate::NodeOptions::lease) ago at most; [`outage`](Self::outage) says why not.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.outage().is_none()
+    }
+
+    /// Why this process has no lease that was renewed when that was last due; none while it has one. A renewal is a write, so
+    /// that a store with a full disk is not up. The dashboard's `/readyz` says it, too.
     ///
-    /// It blocks for as long as the store takes. The dashboard's `/readyz` says it, too.
+    /// It asks nothing, but in a process that [only enqueues](crate::Builder::enqueue_only): that asks the store for its clock, and
+    /// blocks for as long as it takes.
     ///
     /// ```rust
     /// use scheduler::Scheduler;
     /// use scheduler::store::Model;
     ///
     /// let store = Model::new();
-    /// let scheduler = Scheduler::builder().store(store.clone()).spawn()?;
-    /// assert!(scheduler.jobs()?.is_up());
     /// store.set_cut(true);
-    /// assert!(!scheduler.jobs()?.is_up());
+    /// let scheduler = Scheduler::builder().enqueue_only().store(store).spawn()?;
+    /// let outage = scheduler.jobs()?.outage().expect("the store is cut off");
+    /// assert!(outage.starts_with("the store is unavailable"), "{outage}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn is_up(&self) -> bool {
-        self.inner.client.answers()
+    pub fn outage(&self) -> Option<String> {
+        self.inner.client.outage()
     }
 
     /// Enqueues a job. It runs once the store has accepted it, in any process that knows its task.
@@ -324,22 +340,32 @@ impl Jobs {
     }
 
     fn command_all(&self, action: JobAction, filter: &JobFilter) -> Result<u64, JobsError> {
-        let (mut filter, mut done) = (filter.clone(), 0);
-        loop {
+        let (filter, limit, not_after) = (filter.clone(), BATCH, StoreTime::MIN);
+        let signature = self.signature();
+        let mut request = CommandAll { action, filter, limit, signature, not_after };
+        let mut done = 0;
+        let answer = loop {
             let all = self.inner.client.timed(|store, not_after| {
-                let (filter, limit) = (filter.clone(), BATCH);
-                store.command_all(&CommandAll { action, filter, limit, not_after })
+                request.not_after = not_after;
+                store.command_all(&request)
             });
-            let all = all.map_err(|error| match done {
-                0 => JobsError::Store(error),
-                done => JobsError::Stopped { done, error },
-            })?;
+            let all = match all {
+                Ok(all) => all,
+                Err(error) if done == 0 => return Err(JobsError::Store(error)),
+                Err(error) => break Err(JobsError::Stopped { done, error }),
+            };
             done += all.done;
             match all.last {
-                Some(last) => filter.after = Some(last),
-                None => return Ok(done),
+                Some(last) => request.filter.after = Some(last),
+                None => break Ok(done),
             }
+        };
+        let is_whole = self.signature.as_ref().is_some_and(|by| by.scope.is_none());
+        let entry = request.entry(done, self.inner.client.store_now());
+        if let Some(entry) = entry.filter(|_| is_whole) {
+            self.tell(&entry);
         }
+        answer
     }
 
     /// The numbers of jobs that wait, run and are parked, by queue and task.
@@ -351,7 +377,15 @@ impl Jobs {
         Ok(self.inner.client.call(|store| store.depths())?)
     }
 
-    /// The processes that use the store.
+    /// The queues that tasks of this process name, by name.
+    #[must_use]
+    pub fn queues(&self) -> BTreeSet<String> {
+        let tasks = self.inner.tasks.get().into_iter().flat_map(BTreeMap::values);
+        tasks.map(|task| task.options.queue.clone()).collect()
+    }
+
+    /// The processes that use the store; then those whose sessions ended within the last hour, the latest first. The
+    /// [end](SessionInfo::ended) of one says whether it was closed or lost, and who found that.
     ///
     /// # Errors
     ///
@@ -360,9 +394,27 @@ impl Jobs {
         Ok(self.inner.client.call(|store| store.sessions())?)
     }
 
+    /// By how much the clock of this process is ahead of the store's, as far as its node has measured; zero within what a request takes.
+    #[must_use]
+    pub fn clock_offset(&self) -> TimeDelta {
+        self.inner.client.ahead()
+    }
+
     pub(super) fn command(&self, command: &Command) -> Result<(), JobsError> {
+        self.command_by(self.signature().as_ref(), command)
+    }
+
+    pub(super) fn command_by(
+        &self,
+        by: Option<&Signature>,
+        command: &Command,
+    ) -> Result<(), JobsError> {
         let client = &self.inner.client;
-        answered(client.timed(|store, not_after| store.command(command, not_after)))
+        answered(client.timed(|store, not_after| store.command_by(by, command, not_after)))?;
+        if let Some(signature) = by.filter(|by| by.scope.is_none()) {
+            self.tell(&signature.entry_of(command, None, client.store_now()));
+        }
+        Ok(())
     }
 
     /// A command after which something may be due.

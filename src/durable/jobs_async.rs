@@ -8,13 +8,12 @@ use std::time::Duration;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
-    Enqueued, JobFilter, JobId, JobPause, Payload, QueueDepth, SessionInfo, StoreError, StoredJob,
-    StoredLimit, StoredSchedule,
+    Action, ActionFilter, Enqueued, JobFilter, JobId, JobPause, Payload, QueueDepth, SessionId,
+    SessionInfo, StoreError, StoredJob, StoredLimit, StoredSchedule,
 };
 
 use crate::base::sync::Mutex;
 use crate::define::schedule::Schedule;
-use crate::durable::UnknownTask;
 use crate::durable::error::{EnqueueError, JobsError};
 use crate::durable::job::Job;
 use crate::durable::jobs::{Asking, Jobs, sole};
@@ -112,11 +111,13 @@ impl Jobs {
         resume_task_async = resume_task(task: &str) -> ();
         pause_queue_async = pause_queue(queue: &str, pause: &Pause) -> ();
         resume_queue_async = resume_queue(queue: &str) -> ();
+        pause_node_async = pause_node(session: SessionId, pause: &Pause) -> ();
+        resume_node_async = resume_node(session: SessionId) -> ();
         pauses_async = pauses() -> Vec<JobPause>;
         set_limit_async = set_limit(task: &str, limit: Limit) -> ();
         reset_limit_async = reset_limit(task: &str) -> ();
         limits_async = limits() -> Vec<StoredLimit>;
-        unknown_tasks_async = unknown_tasks(depths: &[QueueDepth]) -> Vec<UnknownTask>;
+        actions_async = actions(filter: &ActionFilter, limit: u32) -> Vec<Action>;
     }
 
     /// Asks the store on the thread for async code.

@@ -20,6 +20,7 @@
 //!
 //! The start makes the handle before arguments are resolved, gives it the planned tasks, and hands the parts to the node.
 
+mod actions;
 mod client;
 mod driver;
 mod error;
@@ -38,6 +39,8 @@ mod schedules;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use actions::OnAction;
+pub use actions::new_action;
 pub(crate) use client::{Client, StoreCell};
 pub(crate) use driver::SimulatedNodes;
 pub use error::{EnqueueError, JobsError, UnknownTask, Unsent};
@@ -47,7 +50,7 @@ pub(crate) use job::identities_from;
 pub use jobs::Jobs;
 pub(crate) use jobs::KnownTask;
 pub use limits::Limit;
-pub(crate) use node::{DurableSchedule, JobTask, Node, NodeInput, NodeSetup, Simulated};
+pub(crate) use node::{DurableSchedule, JobTask, Node, NodeInput, NodeSetup, Simulated, process};
 pub(crate) use node_options::JobKinds;
 pub use node_options::NodeOptions;
 pub use outbox::{EnqueueIn, EnqueueInAsync};

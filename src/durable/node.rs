@@ -70,6 +70,7 @@ impl Node {
             JobKinds::new(all, here.map(JobTask::is_async))
         };
         let mut config = options.config(kinds, &process)?;
+        jobs.know_label(config.label.clone());
         // Otherwise the threads of the only pool are all workers.
         let are_bounded = pools.len() > 1 || kinds.are_mixed();
         let pools = if are_bounded { pools } else { Vec::new() };
@@ -106,12 +107,7 @@ impl Node {
             let resting = Arc::<NodeDriver>::downgrade(&driver);
             simulated.nodes.add(simulated.life, resting);
         }
-        let weak = Arc::downgrade(&driver);
-        client.on_wake(Arc::new(move || {
-            if let Some(driver) = weak.upgrade() {
-                driver.nudge();
-            }
-        }));
+        client.know_node(Arc::downgrade(&driver));
         Ok(Self { driver, simulated: simulated.map(|simulated| simulated.workers) })
     }
 
@@ -169,7 +165,7 @@ fn configs<'a>(
 }
 
 /// The name of this process: its program, and its number.
-fn process() -> String {
+pub(crate) fn process() -> String {
     format!("{}-{}", program(), std::process::id())
 }
 

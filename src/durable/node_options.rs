@@ -164,6 +164,17 @@ impl NodeOptions {
         self
     }
 
+    /// The time for which [changes by hand](crate::Jobs::actions) are kept; 90 days by default, with the same minimum.
+    pub fn keep_actions(mut self, time: Duration) -> Self {
+        self.set.keep_actions = Some(time);
+        self
+    }
+
+    /// The name of this process, or this one if it has none.
+    pub(crate) fn label_or(&self, process: String) -> String {
+        self.set.label.clone().unwrap_or(process)
+    }
+
     /// Returns true if a number of jobs was given that run at once.
     pub(crate) fn has_concurrency(&self) -> bool {
         self.set.concurrency.is_some()
@@ -201,6 +212,7 @@ impl NodeOptions {
             ("application", config.application, self.set.application.is_some()),
             ("keep-done", length(config.keep_done), self.set.keep_done.is_some()),
             ("keep-parked", length(config.keep_parked), self.set.keep_parked.is_some()),
+            ("keep-actions", length(config.keep_actions), self.set.keep_actions.is_some()),
         ]
     }
 
@@ -224,6 +236,7 @@ impl NodeOptions {
             build: self.set.build.clone().unwrap_or_default(),
             application: self.set.application.clone().unwrap_or_else(program),
             keep_parked: self.set.keep_parked.unwrap_or(default.keep_parked),
+            keep_actions: self.set.keep_actions.unwrap_or(default.keep_actions),
             ..default
         };
         // A request that is sent again has to find what it did before (R2).
@@ -234,6 +247,7 @@ impl NodeOptions {
             time => time.max(least),
         };
         config.keep_parked = config.keep_parked.max(least);
+        config.keep_actions = config.keep_actions.max(least);
         let faults = self.faults(&config);
         if faults.is_empty() { Ok(config) } else { Err(faults) }
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use scheduler_core::Tick;
 use scheduler_store::{
-    Command, JobPause, Known, Pause as StoredPause, PauseScope, StoreTime, StoredSchedule,
+    Command, JobPause, Known, Pause as StoredPause, PauseScope, SessionId, Signature, StoreTime,
+    StoredSchedule,
 };
 
 use crate::base::sync::Mutex;
@@ -55,7 +56,10 @@ impl Jobs {
     ///
     /// The name cannot be stored, or the store did not answer.
     pub fn pause_task(&self, task: &str, pause: &Pause) -> Result<(), JobsError> {
-        self.each_name(task, |name| self.pause_jobs(&PauseScope::Task(name), pause))
+        let signature = self.signature_or(pause.by.as_deref());
+        self.each_name(task, signature.as_ref(), |name, by| {
+            self.pause_jobs(by, &PauseScope::Task(name), pause)
+        })
     }
 
     /// Ends the pause of a kind of job. Jobs that waited are due. Does nothing if it is not paused.
@@ -64,7 +68,9 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn resume_task(&self, task: &str) -> Result<(), JobsError> {
-        self.each_name(task, |name| self.resume_jobs(&PauseScope::Task(name)))
+        self.each_name(task, self.signature().as_ref(), |name, by| {
+            self.resume_jobs(by, &PauseScope::Task(name))
+        })
     }
 
     /// Pauses a queue, as [`pause_task`](Self::pause_task) does a kind of job.
@@ -73,7 +79,8 @@ impl Jobs {
     ///
     /// As [`pause_task`](Self::pause_task).
     pub fn pause_queue(&self, queue: &str, pause: &Pause) -> Result<(), JobsError> {
-        self.pause_jobs(&PauseScope::Queue(queue.to_owned()), pause)
+        let signature = self.signature_or(pause.by.as_deref());
+        self.pause_jobs(signature.as_ref(), &PauseScope::Queue(queue.to_owned()), pause)
     }
 
     /// Ends the pause of a queue. Jobs that waited are due. Does nothing if it is not paused.
@@ -82,7 +89,32 @@ impl Jobs {
     ///
     /// The store did not answer.
     pub fn resume_queue(&self, queue: &str) -> Result<(), JobsError> {
-        self.resume_jobs(&PauseScope::Queue(queue.to_owned()))
+        let signature = self.signature();
+        self.resume_jobs(signature.as_ref(), &PauseScope::Queue(queue.to_owned()))
+    }
+
+    /// Pauses a process by its [session](Self::sessions): from its next poll on it takes no jobs and fires no ticks, which other
+    /// processes do. It gives back the jobs that it has claimed and not begun, and its runs end. A session of the process that replaces
+    /// this one is paused, too; a process that starts again is not.
+    ///
+    /// # Errors
+    ///
+    /// There is no such session, or the store did not answer.
+    pub fn pause_node(&self, session: SessionId, pause: &Pause) -> Result<(), JobsError> {
+        let StoredPause { by, reason, until, .. } = stored(pause, StoreTime::MIN);
+        let signature = self.signature_or(pause.by.as_deref());
+        self.command_by(signature.as_ref(), &Command::PauseNode { session, until, by, reason })?;
+        self.inner.client.wake_node();
+        Ok(())
+    }
+
+    /// Ends the pause of a process. Does nothing if it is not paused.
+    ///
+    /// # Errors
+    ///
+    /// As [`pause_node`](Self::pause_node).
+    pub fn resume_node(&self, session: SessionId) -> Result<(), JobsError> {
+        self.changed(&Command::ResumeNode { session })
     }
 
     /// The kinds of jobs and the queues that are paused now.
@@ -112,25 +144,39 @@ impl Jobs {
         Ok(self.pauses()?.iter().any(|paused| is_of(&paused.scope)))
     }
 
+    /// Does it with a task, and without a signature with its former names.
     fn each_name(
         &self,
         task: &str,
-        command: impl Fn(String) -> Result<(), JobsError>,
+        signature: Option<&Signature>,
+        command: impl Fn(String, Option<&Signature>) -> Result<(), JobsError>,
     ) -> Result<(), JobsError> {
+        command(task.to_owned(), signature)?;
         let former = self.former_names(task).unwrap_or_default();
-        let mut names = std::iter::once(task).chain(former.iter().copied());
-        names.try_for_each(|name| command(name.to_owned()))
+        former.iter().try_for_each(|name| command((*name).to_owned(), None))
     }
 
-    fn pause_jobs(&self, scope: &PauseScope, pause: &Pause) -> Result<(), JobsError> {
+    fn pause_jobs(
+        &self,
+        signature: Option<&Signature>,
+        scope: &PauseScope,
+        pause: &Pause,
+    ) -> Result<(), JobsError> {
         let StoredPause { by, reason, until, .. } = stored(pause, StoreTime::MIN);
-        self.changed(&Command::PauseJobs { scope: scope.clone(), until, by, reason })?;
+        let command = Command::PauseJobs { scope: scope.clone(), until, by, reason };
+        self.command_by(signature, &command)?;
+        self.inner.client.wake_node();
         self.has_paused(scope, Some(pause));
         Ok(())
     }
 
-    fn resume_jobs(&self, scope: &PauseScope) -> Result<(), JobsError> {
-        self.changed(&Command::ResumeJobs { scope: scope.clone() })?;
+    fn resume_jobs(
+        &self,
+        signature: Option<&Signature>,
+        scope: &PauseScope,
+    ) -> Result<(), JobsError> {
+        self.command_by(signature, &Command::ResumeJobs { scope: scope.clone() })?;
+        self.inner.client.wake_node();
         self.has_paused(scope, None);
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 use scheduler_store::{
-    Command, JobId, Next, Pause as StoredPause, Rule as StoredRule, ScheduleSpec, StoreTime,
-    StoredSchedule, Timing,
+    Command, JobId, Next, Pause as StoredPause, Rule as StoredRule, ScheduleSpec, Signature,
+    StoreTime, StoredSchedule, Timing,
 };
 
 use super::error::JobsError;
@@ -51,6 +51,12 @@ pub struct Schedules {
 impl Schedules {
     pub(crate) fn of(jobs: &Jobs) -> Self {
         Self { jobs: jobs.clone() }
+    }
+
+    /// A handle whose commands are those of a person: see [`Jobs::signed`].
+    #[must_use]
+    pub fn signed(&self, signature: &Signature) -> Self {
+        Self { jobs: self.jobs.signed(signature) }
     }
 
     /// All schedules, by name.
@@ -111,7 +117,9 @@ impl Schedules {
     /// There is no such schedule, or the store did not answer.
     pub fn pause(&self, schedule: &str, pause: &Pause) -> Result<(), JobsError> {
         let StoredPause { by, reason, until, .. } = stored(pause, StoreTime::MIN);
-        self.jobs.command(&Command::Pause { schedule: schedule.to_owned(), until, by, reason })?;
+        let signature = self.jobs.signature_or(pause.by.as_deref());
+        let command = Command::Pause { schedule: schedule.to_owned(), until, by, reason };
+        self.jobs.command_by(signature.as_ref(), &command)?;
         self.note_pause(schedule, Some(pause));
         Ok(())
     }

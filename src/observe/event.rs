@@ -231,6 +231,18 @@ pub enum EventKind {
         /// The panic or the error.
         failure: Failure,
     },
+    /// A person has changed something by this process: with the dashboard, the command line, or a signed handle.
+    #[non_exhaustive]
+    Action {
+        /// The person.
+        by: Arc<str>,
+        /// The change in words, such as `retry of 3 jobs: state parked`.
+        what: Arc<str>,
+        /// The number of jobs, tasks or queues that were changed.
+        count: u64,
+        /// Why.
+        reason: Option<Arc<str>>,
+    },
     /// Something between this process and the store of durable jobs.
     #[non_exhaustive]
     Store {
@@ -316,6 +328,7 @@ impl EventKind {
             Self::WorkerRefused { .. } => "worker_refused",
             Self::DropPanicked { .. } => "drop_panicked",
             Self::HookFailed { .. } => "hook_failed",
+            Self::Action { .. } => "action",
             Self::Store { .. } => "store",
             Self::SchedulerStarted { .. } => "scheduler_started",
             Self::SchedulerStopping { .. } => "scheduler_stopping",

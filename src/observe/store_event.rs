@@ -155,6 +155,26 @@ pub enum StoreEvent {
         version: Option<u32>,
         /// The greatest version that a living process knows; none if no process has the task.
         known_version: Option<u32>,
+        /// The process that has the task and does not serve the queue of those jobs, and which it serves.
+        elsewhere: Option<Arc<str>>,
+    },
+    /// The clock of this process differs from the store's by more than two seconds. Told once until it does not.
+    #[non_exhaustive]
+    ClockOff {
+        /// The difference.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "by_seconds", serialize_with = "super::serial::seconds")
+        )]
+        by: Duration,
+        /// True if the clock of this process is ahead.
+        is_ahead: bool,
+    },
+    /// People have paused this process, so that it takes no jobs and fires no ticks, or have let it go on.
+    #[non_exhaustive]
+    NodePaused {
+        /// True if it is paused now.
+        is_paused: bool,
     },
     /// Ticks of a schedule made while the program runs were skipped.
     #[non_exhaustive]
@@ -221,6 +241,8 @@ impl StoreEvent {
             Self::ScheduleUnreadable { .. } => "schedule_unreadable",
             Self::ScheduleAhead { .. } => "schedule_ahead",
             Self::TaskUnknown { .. } => "task_unknown",
+            Self::ClockOff { .. } => "clock_off",
+            Self::NodePaused { .. } => "node_paused",
             Self::TicksSkipped { .. } => "ticks_skipped",
             Self::Away { .. } => "away",
             Self::Back { .. } => "back",
@@ -241,17 +263,14 @@ impl fmt::Display for StoreEvent {
                  each runs ticks of both: {store}"
             ),
             Self::SessionLost { session, reason, runs } => {
-                let runs = plural(u64::from(*runs), "run");
-                write!(f, "session {session} is lost, and {runs} in progress with it: {reason}")
+                write_session_lost(f, session, *runs, reason)
             }
             Self::TookOver { sessions } => {
                 let sessions = plural(sessions.len() as u64, "session");
                 write!(f, "took over from {sessions} whose process died")
             }
             Self::JobLost { job, task, attempt, is_parked, .. } => {
-                let then = if *is_parked { "it is parked" } else { "it runs again" };
-                let lost = format!("job {job} of task `{task}` lost its process");
-                write!(f, "{lost} in attempt {attempt}; {then}")
+                write_lost(f, (job, task), *attempt, *is_parked)
             }
             Self::JobParked { job } => write!(f, "{job}"),
             Self::FinishRefused { job } => {
@@ -266,10 +285,9 @@ impl fmt::Display for StoreEvent {
             Self::ScheduleRegistered { schedule, .. } => {
                 write!(f, "schedule `{schedule}` is registered")
             }
-            Self::ScheduleOlder { schedule } => write!(
-                f,
-                "schedule `{schedule}` was registered by a newer process; this process does not change it"
-            ),
+            Self::ScheduleOlder { schedule } => {
+                write!(f, "schedule `{schedule}` {OLDER}")
+            }
             Self::ScheduleSilent { schedule, rule } => write!(
                 f,
                 "schedule `{schedule}` is not fired by this process: a newer one has registered {rule}"
@@ -287,13 +305,18 @@ impl fmt::Display for StoreEvent {
             Self::TaskUnknown { task, due, version: Some(version), known_version, .. } => {
                 write_unknown_version(f, task, *due, *version, known_version.unwrap_or_default())
             }
+            Self::TaskUnknown { task, due, elsewhere: Some(elsewhere), .. } => {
+                write_elsewhere(f, task, *due, elsewhere)
+            }
             Self::TaskUnknown { task, due, schedules, nearest, .. } => {
                 write_unknown(f, task, *due, schedules, nearest.as_deref())
             }
+            Self::ClockOff { by, is_ahead } => write_clock(f, *by, *is_ahead),
+            Self::NodePaused { is_paused } => {
+                f.write_str(if *is_paused { PAUSED } else { RESUMED })
+            }
             Self::TicksSkipped { schedule, reason, count, at_least } => {
-                let least = if *at_least { "at least " } else { "" };
-                let ticks = plural(*count, "tick");
-                write!(f, "schedule `{schedule}`: skipped {least}{ticks}: {}", reason.name())
+                write_skipped(f, schedule, (*count, *at_least), reason.name())
             }
             Self::Away { reason } => write!(f, "the store is unavailable: {reason}"),
             Self::Back { after } => write!(f, "the store answers again after {}", duration(*after)),
@@ -303,6 +326,58 @@ impl fmt::Display for StoreEvent {
             Self::Damaged { row, reason } => write!(f, "damaged row {row} in the store: {reason}"),
         }
     }
+}
+
+const PAUSED: &str =
+    "this process is paused: it takes no jobs and fires no ticks, and its runs go on";
+const RESUMED: &str = "this process takes jobs again";
+const OLDER: &str = "was registered by a newer process; this process does not change it";
+
+fn write_session_lost(
+    f: &mut fmt::Formatter<'_>,
+    session: &str,
+    runs: u32,
+    reason: &str,
+) -> fmt::Result {
+    let runs = plural(u64::from(runs), "run");
+    write!(f, "session {session} is lost, and {runs} in progress with it: {reason}")
+}
+
+fn write_lost(
+    f: &mut fmt::Formatter<'_>,
+    (job, task): (&str, &str),
+    attempt: u32,
+    is_parked: bool,
+) -> fmt::Result {
+    let then = if is_parked { "it is parked" } else { "it runs again" };
+    write!(f, "job {job} of task `{task}` lost its process in attempt {attempt}; {then}")
+}
+
+fn write_skipped(
+    f: &mut fmt::Formatter<'_>,
+    schedule: &str,
+    (count, at_least): (u64, bool),
+    reason: &str,
+) -> fmt::Result {
+    let least = if at_least { "at least " } else { "" };
+    let ticks = plural(count, "tick");
+    write!(f, "schedule `{schedule}`: skipped {least}{ticks}: {reason}")
+}
+
+fn write_clock(f: &mut fmt::Formatter<'_>, by: Duration, is_ahead: bool) -> fmt::Result {
+    let side = if is_ahead { "ahead of" } else { "behind" };
+    write!(f, "the clock of this process is {} {side} the store's", duration(by))
+}
+
+/// Says which jobs wait in a queue that no process with their task serves.
+fn write_elsewhere(
+    f: &mut fmt::Formatter<'_>,
+    task: &str,
+    due: u64,
+    elsewhere: &str,
+) -> fmt::Result {
+    let (jobs, wait) = (plural(due, "job"), if due == 1 { "waits" } else { "wait" });
+    write!(f, "no living process runs `{task}` where {jobs} of it {wait}: {elsewhere}")
 }
 
 /// Says which jobs wait for a newer build.

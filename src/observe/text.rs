@@ -57,6 +57,10 @@ pub(crate) fn describe(event: &Event, time: &dyn Fn(DateTime<Utc>) -> String) ->
             format!("paused{by}{until}{reason}{}", after(next))
         }
         EventKind::Resumed { next } => format!("resumed{}", after(next)),
+        EventKind::Action { by, what, reason, .. } => {
+            let reason = reason.iter().map(|reason| format!(": {reason}")).collect::<String>();
+            format!("{what}, by {by}{reason}")
+        }
         EventKind::Store { what } if event.task.is_some() => of_store(what, &after),
         EventKind::Store { what } => what.to_string(),
         EventKind::Rescheduled { rule, next } => format!("rescheduled: {rule}{}", after(next)),
@@ -243,6 +247,11 @@ impl Fields {
             | EventKind::Resumed { next }
             | EventKind::Rescheduled { next, .. }
             | EventKind::Enabled { next } => self.time("next", *next),
+            EventKind::Action { by, what, count, .. } => {
+                self.text("scheduler.action.by", by);
+                self.text("scheduler.action", what);
+                self.number("scheduler.action.count", *count);
+            }
             EventKind::Store { what } => self.of_store(what),
             _ => {}
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use scheduler_core::Clock;
-use scheduler_store::{Model, Pause as StoredPause, StoreTime};
+use scheduler_store::{Action, Model, Pause as StoredPause, StoreTime};
 
 use crate::base::metadata::Location;
 use crate::define::calendar::Calendar;
@@ -14,7 +14,7 @@ use crate::define::schedule::Schedule;
 use crate::define::settings::NodeSettings;
 use crate::durable::{
     Client, DurableSchedule, JobKinds, JobTask, Jobs, JobsError, KnownTask, Node, NodeInput,
-    NodeOptions, NodeSetup, OnPause, Schedules, Simulated, faults, options_of,
+    NodeOptions, NodeSetup, OnAction, OnPause, Schedules, Simulated, faults, options_of, process,
 };
 use crate::observe::{Bus, Event, EventKind, TaskSnapshot, TaskState};
 use crate::run::Pause;
@@ -135,6 +135,7 @@ impl Durable {
         drop(launch.tasks.table.jobs.set(self.jobs.clone()));
         self.jobs.know_rules(Arc::new(move |name, schedule| resolve(&table, name, schedule)));
         self.jobs.on_pause(on_pause(launch));
+        self.jobs.on_action(on_action(launch));
         if self.is_enqueue_only {
             return self.open_without_node(launch);
         }
@@ -164,6 +165,7 @@ impl Durable {
 
     /// Without a node nothing else opens a store that is opened after the start.
     fn open_without_node(&self, launch: &NodeLaunch<'_>) -> Result<(), StartError> {
+        self.jobs.know_label(self.options.label_or(process()));
         let store = self.client.store();
         if launch.simulation.is_some() {
             store.try_open();
@@ -192,6 +194,22 @@ impl Durable {
             node.await_stop(limit);
         }
     }
+}
+
+/// Reports actions. It keeps no listeners alive.
+fn on_action(launch: &NodeLaunch<'_>) -> OnAction {
+    let (bus, clock) = (Arc::downgrade(launch.bus), Arc::clone(launch.clock));
+    Arc::new(move |action| {
+        if let Some(bus) = bus.upgrade() {
+            bus.emit(Event::global(clock.wall(), done_by_hand(action)));
+        }
+    })
+}
+
+/// The event of an action.
+pub(super) fn done_by_hand(action: &Action) -> EventKind {
+    let (by, reason) = (action.by.as_str().into(), text(&action.reason));
+    EventKind::Action { by, what: action.to_string().into(), count: action.count, reason }
 }
 
 /// Reports pauses in the store as those of tasks in memory. It keeps neither tasks nor listeners alive.

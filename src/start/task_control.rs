@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use scheduler_core::trigger::Zone;
+#[cfg(feature = "durable")]
+use scheduler_store::Signature;
 
 #[cfg(feature = "durable")]
 use super::durable::InStore;
@@ -36,11 +38,28 @@ use crate::task::{Control, ControlError, ManualRun, Until};
 pub struct TaskControl {
     control: Control,
     table: Arc<TaskTable>,
+    /// The person for whom this handle changes a durable task.
+    #[cfg(feature = "durable")]
+    signature: Option<Arc<Signature>>,
 }
 
 impl TaskControl {
     pub(super) fn new(control: Control, table: Arc<TaskTable>) -> Self {
-        Self { control, table }
+        Self {
+            control,
+            table,
+            #[cfg(feature = "durable")]
+            signature: None,
+        }
+    }
+
+    /// A handle whose changes of a durable task are those of a person: see [`Jobs::signed`](crate::Jobs::signed). A change of a
+    /// task in memory is [noted](super::Tasks::note_action) by the program.
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    #[must_use]
+    pub fn signed(&self, signature: &Signature) -> Self {
+        Self { signature: Some(Arc::new(signature.clone())), ..self.clone() }
     }
 
     #[cfg(test)]
@@ -144,6 +163,10 @@ impl TaskControl {
         }
         self.control.check_living()?;
         let jobs = self.table.jobs.get().cloned();
+        let jobs = jobs.map(|jobs| match &self.signature {
+            Some(signature) => jobs.signed(signature),
+            None => jobs,
+        });
         Ok(jobs.map(|jobs| InStore::new(jobs, Arc::clone(self.control.name()))))
     }
 

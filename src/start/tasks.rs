@@ -113,6 +113,37 @@ impl Tasks {
         self.table.is_closed()
     }
 
+    /// Notes a change by hand that no signed command has made, such as the pause of a task in memory: the log has a line, and
+    /// the store an [action](crate::Jobs::actions), as soon as it takes it, if there is one. So much of its number is there
+    /// already, by commands of the same action.
+    ///
+    /// ```
+    /// use scheduler::store::{Action, Model, Signature, TargetKind};
+    /// use scheduler::{Pause, Schedule, Scheduler};
+    ///
+    /// let hourly = Schedule::fixed_rate("1h").initial_delay("1h");
+    /// let scheduler = Scheduler::builder().store(Model::new()).task("purge", hourly, |_| {}).spawn()?;
+    /// scheduler.tasks().get("purge")?.pause_with(&Pause::new().by("anna"))?;
+    /// let action = Action::new(&Signature::by("anna"), "pause", TargetKind::Task, "purge");
+    /// scheduler.tasks().note_action(action, 0);
+    /// scheduler.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn note_action(&self, mut action: scheduler_store::Action, kept: u64) {
+        if let Some(factory) = self.table.factory() {
+            let kind = super::durable::done_by_hand(&action);
+            factory.bus.emit(Event::global(factory.clock.wall(), kind));
+        }
+        if action.id.as_uuid().is_nil() {
+            action.id = crate::durable::new_action();
+        }
+        if let Some(jobs) = self.table.jobs.get() {
+            jobs.note(action, kept);
+        }
+    }
+
     /// The pools at this moment, the default one first; empty once the scheduler has stopped.
     #[must_use]
     pub fn pools(&self) -> Vec<PoolSnapshot> {

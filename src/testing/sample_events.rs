@@ -122,11 +122,17 @@ fn of_tasks() -> [EventKind; 11] {
     ]
 }
 
-fn of_scheduler() -> [EventKind; 7] {
+fn of_scheduler() -> [EventKind; 8] {
     let failure = Failure::from_panic("no", None);
     [
         EventKind::WorkerRefused { pool: "default".into(), reason: "no memory".into() },
         EventKind::HookFailed { hook: "listener", failure },
+        EventKind::Action {
+            by: "ops".into(),
+            what: "retry of 3 jobs: state parked".into(),
+            count: 3,
+            reason: Some("the disk has room".into()),
+        },
         EventKind::Store { what: StoreEvent::Away { reason: "no connection".into() } },
         EventKind::SchedulerStarted { tasks: 1 },
         EventKind::SchedulerStopping {},

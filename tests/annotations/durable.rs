@@ -417,7 +417,13 @@ fn async_code_has_a_twin_of_each_call() -> Checked {
         let due =
             |depths: Vec<store::QueueDepth>| depths.iter().map(|depth| depth.due).sum::<u64>();
         assert_eq!((due(jobs.depths_async().await?), due(jobs.depths()?)), (3, 3));
-        assert_eq!(jobs.sessions_async().await?.len(), jobs.sessions()?.len());
+        // The session of this process may be opened between the two.
+        assert!(jobs.sessions_async().await?.len() <= jobs.sessions()?.len());
+        let none = "00000000-0000-0000-0000-000000000009".parse().expect("an identity");
+        let paused = jobs.pause_node_async(none, &Pause::new()).await;
+        assert!(paused.expect_err("there is no such session").is_not_found());
+        let resumed = jobs.resume_node_async(none).await;
+        assert!(resumed.expect_err("there is no such session").is_not_found());
         jobs.cancel_async(id).await?;
         assert_eq!(jobs.get_async(id).await?.expect("it is kept").state, JobState::Cancelled);
         assert_eq!(jobs.wait_async(id, Duration::ZERO).await?.state, JobState::Cancelled);
@@ -445,7 +451,6 @@ fn async_code_has_a_twin_of_each_call() -> Checked {
         jobs.resume_task_async("sweep").await?;
         jobs.resume_queue_async("mail").await?;
         assert_eq!(jobs.pauses_async().await?, []);
-        assert_eq!(jobs.unknown_tasks_async(&jobs.depths()?).await?, []);
         Ok(())
     })
 }

@@ -165,7 +165,8 @@ fn a_version_is_unknown_until_a_process_knows_it() {
     jobs.enqueue_all(vec![newer(), v1::deliver::job("bob".to_owned())]).expect("an answer");
     let unknown = |cluster: &Cluster| {
         let jobs = cluster.jobs();
-        let found = jobs.unknown_tasks(&jobs.depths().expect("it answers")).expect("it answers");
+        let (depths, sessions) = (jobs.depths().expect("an answer"), jobs.sessions());
+        let found = jobs.unknown_tasks(&depths, &sessions.expect("an answer"), &[]);
         let row =
             |it: scheduler::store::UnknownTask| (it.task, it.due, it.version, it.known_version);
         found.into_iter().map(row).collect::<Vec<_>>()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
-use scheduler::store::{AttemptOutcome, JobFilter, JobState};
+use scheduler::store::{AttemptOutcome, JobFilter, JobState, SessionInfo};
 use scheduler::testing::*;
 use scheduler::{EventKind, Misfire, Outcome, Run, Schedule, StoreEvent, job, scheduled};
 
@@ -113,7 +113,8 @@ fn another_process_takes_over_when_one_is_killed_in_its_run() {
     let job = &cluster.jobs().list(&JobFilter::default(), 10).expect("it answers")[0];
     assert_eq!((job.state, job.attempt, job.lost), (JobState::Done, 2, 0));
     assert_eq!(job.attempts[0].outcome, AttemptOutcome::Lost);
-    let sessions = cluster.jobs().sessions().expect("it answers");
+    let mut sessions = cluster.jobs().sessions().expect("it answers");
+    sessions.retain(SessionInfo::is_alive);
     assert!(sessions.iter().all(|one| one.label != format!("process-{killed}")), "{sessions:?}");
 }
 
@@ -212,7 +213,7 @@ fn a_process_that_stops_in_order_leaves_no_session() {
     cluster[0].shutdown().expect("nothing runs");
     let labels = |cluster: &Cluster| -> Vec<String> {
         let sessions = cluster.jobs().sessions().expect("it answers");
-        sessions.into_iter().map(|session| session.label).collect()
+        sessions.into_iter().filter(SessionInfo::is_alive).map(|session| session.label).collect()
     };
     assert_eq!(labels(&cluster), ["process-1"]);
     cluster.advance(minutes(20));
@@ -417,7 +418,9 @@ fn a_task_is_unknown_until_a_process_has_it_or_what_waits_for_it_is_gone() {
     let unknown = |cluster: &Cluster| {
         let jobs = cluster.jobs();
         let depths = jobs.depths().expect("it answers");
-        let found = jobs.unknown_tasks(&depths).expect("it answers");
+        let sessions = jobs.sessions().expect("it answers");
+        let stored = cluster.schedules().list().expect("it answers");
+        let found = jobs.unknown_tasks(&depths, &sessions, &stored);
         let row = |it: scheduler::store::UnknownTask| (it.task, it.due, it.schedules, it.nearest);
         found.into_iter().map(row).collect::<Vec<_>>()
     };

@@ -248,7 +248,7 @@ test("what is wrong stands above all sections, with whom it concerns", "trouble"
   await bar.getByText(/1 hung: hung, running for/).waitFor();
   await bar.getByText(/100 jobs parked/).waitFor();
   await bar.getByText(/100 × shop::image: cannot decode image \*\.png/).waitFor();
-  await bar.getByText(/node web-2: lost/).waitFor();
+  await bar.getByText(/1 of 2 processes: web-2 lost/).waitFor();
   await bar.getByText("DOWN").waitFor();
   await bar.getByText(/1 paused: by night shift/).waitFor();
   const row = (name) => page.row(name).locator(".status");
@@ -335,7 +335,8 @@ test("an incident is mended: the hung task, its victim and a hundred parked jobs
   await bar.getByText(/parked/).waitFor({ state: "hidden" });
   equal(clicks, 5, "clicks in all");
   const { actions } = await (await scene.api("actions")).json();
-  equal(actions.find((it) => it.action === "retry").note, "100 jobs: parked, task shop::image, error cannot decode image *.png", "the action");
+  const retried = actions.find((it) => it.action === "retry");
+  equal(`${retried.count}: ${retried.matching}`, "100: parked, task shop::image, error cannot decode image *.png", "the action");
   await page.finish();
 });
 
@@ -746,10 +747,31 @@ test("queues have their depths, and nodes their leases and jobs", "jobs", async 
   await section(page, "Nodes");
   const node = page.locator("#nodes tbody tr");
   await node.getByText("web-1").waitFor();
-  await node.getByText("holds").waitFor();
+  await node.getByText("takes jobs").waitFor();
+  await node.getByText("1 of ").waitFor();
   await node.getByText("1.2.3").waitFor();
   await node.getByRole("link", { name: /^Job .* of shop::mail/ }).click();
   await page.getByRole("button", { name: "Ask to stop job" }).waitFor();
+  await page.finish();
+});
+
+test("a process is paused and goes on, and a lost one is listed with who found it", "trouble", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await section(page, "Nodes");
+  const ended = page.locator("#ended");
+  await ended.getByText(/web-2 .*: lost .*, found by web-1; it held 0 jobs/).waitFor();
+  const row = page.locator("#nodes tbody tr");
+  await row.getByText("takes jobs").waitFor();
+  await row.getByText("1 task").click();
+  await row.getByText("shop::image").waitFor();
+  await page.getByRole("button", { name: "Pause…: node web-1" }).click();
+  await page.getByRole("heading", { name: "Pause node web-1" }).waitFor();
+  await page.locator("#reason").fill("a disk is replaced");
+  await page.locator("#dialog").getByRole("button", { name: "Pause" }).click();
+  await row.getByText("paused by ops: “a disk is replaced”").waitFor();
+  await page.locator("#trouble").getByText(/node paused: web-1 by ops/).waitFor();
+  await page.getByRole("button", { name: "Resume: node web-1" }).click();
+  await row.getByText("takes jobs").waitFor();
   await page.finish();
 });
 

@@ -7,18 +7,18 @@ use crate::sources::{self, Source};
 /// The most code lines and types of a crate. They fall with the code; a commit that raises one says what it removed instead, or
 /// why nothing could go.
 const BUDGETS: [(&str, usize, usize); 12] = [
-    ("src", 22_580, 354),
+    ("src", 22_720, 355),
     ("scheduler-core/src", 8_080, 154),
     ("scheduler-macros/src", 2_710, 24),
-    ("crates/api/src", 615, 65),
-    ("crates/cli/src", 4_470, 65),
-    ("crates/dashboard/src", 5_265, 89),
+    ("crates/api/src", 660, 65),
+    ("crates/cli/src", 4_690, 66),
+    ("crates/dashboard/src", 6_040, 94),
     ("crates/expr/src", 4_170, 48),
     ("crates/monitors/src", 1_025, 22),
-    ("crates/node/src", 2_405, 30),
-    ("crates/postgres/src", 3_190, 37),
-    ("crates/sqlite/src", 3_090, 23),
-    ("crates/store/src", 3_445, 84),
+    ("crates/node/src", 2_510, 30),
+    ("crates/postgres/src", 3_390, 38),
+    ("crates/sqlite/src", 3_355, 23),
+    ("crates/store/src", 4_140, 92),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

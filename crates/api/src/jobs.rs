@@ -11,6 +11,8 @@ json! {
     } optional {
         /// The next page has it as its `after`.
         after: String,
+        /// The number of jobs that were compared with a part of an error, which takes only so much time at once.
+        looked_through: u64,
     }
 
     /// The jobs that are meant: the query of `GET /jobs` and `GET /jobs:errors`, and a part of the body of a change.
@@ -39,6 +41,8 @@ json! {
         ids: Vec<String>,
         /// All jobs that match. It needs a state.
         matching: JobFilter,
+        /// The action that this request goes on with.
+        action: String,
     }
 
     /// The body of `POST /jobs/{id}/edit`: another payload of a job that waits or is parked.
@@ -78,6 +82,8 @@ json! {
     } optional {
         /// There was no time for all; the next request has it as its `after`.
         after: String,
+        /// The action, for the next request.
+        action: String,
     }
 
     /// A job.
@@ -146,9 +152,14 @@ json! {
     /// `GET /queues`.
     struct Queues {
         now: String,
+        /// When the jobs were counted.
+        as_of: String,
         queues: Vec<Queue>,
         /// The tasks that no living process can run, though their jobs are due or their schedules fire.
         unknown_tasks: Vec<UnknownTask>,
+    } optional {
+        /// Why the last attempt to count them has failed.
+        count_failure: String,
     }
 
     /// A task that no living process can run: it was renamed or removed, its name is mistyped, or no process knows its newer payloads.
@@ -165,6 +176,8 @@ json! {
         version: u32,
         /// The greatest version that a process knows.
         known_version: u32,
+        /// The process that has the task, and does not serve the queue of those jobs.
+        elsewhere: String,
     }
 
     /// A queue, in sum and for each of its tasks.
@@ -206,20 +219,30 @@ json! {
     /// `GET /nodes`.
     struct Nodes {
         now: String,
+        /// When their jobs were looked at.
+        as_of: String,
         nodes: Vec<Node>,
         /// Jobs whose process is gone.
         orphans: Vec<NodeJob>,
-        /// Processes that died within the last hour, the latest first.
-        gone: Vec<GoneNode>,
+        /// Processes that stopped or were lost within the last hour, the latest first.
+        ended: Vec<EndedNode>,
     }
 
-    /// A process that has died.
-    struct GoneNode {
+    /// A process whose session has ended.
+    struct EndedNode {
         session: String,
-        at: String,
-    } optional {
-        /// Its name, if this process has seen it.
         label: String,
+        build: String,
+        at: String,
+        /// False if it has stopped; true if its lease ran out.
+        is_lost: bool,
+        /// True if a process of this name is there again.
+        is_back: bool,
+        /// The number of jobs that it held.
+        jobs: u32,
+    } optional {
+        /// The process that has found it lost, which may be itself.
+        found_by: String,
     }
 
     /// A process that uses the store.
@@ -227,10 +250,23 @@ json! {
         session: String,
         label: String,
         build: String,
+        /// The tasks that it runs.
+        tasks: Vec<String>,
+        /// The greatest number of jobs that it runs at once.
+        concurrency: u32,
         /// True if its lease has run out.
         has_run_out: bool,
+        /// True if its clock differs from the store's by more than two seconds.
+        is_clock_off: bool,
         opened_at: String,
         jobs: Vec<NodeJob>,
+    } optional {
+        /// The queues that it serves; missing if it serves all.
+        queues: Vec<String>,
+        /// By how much its clock is ahead of the store's.
+        clock_offset_ms: f64,
+        /// It takes no jobs and fires no ticks.
+        pause: Pause,
     }
 
     /// A job that a process runs.

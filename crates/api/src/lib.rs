@@ -76,7 +76,7 @@ mod jobs;
 mod tasks;
 
 pub use jobs::{
-    ChangedJobs, Depth, EditRequest, GoneNode, Job, JobAttempt, JobError, JobErrors, JobFilter,
+    ChangedJobs, Depth, EditRequest, EndedNode, Job, JobAttempt, JobError, JobErrors, JobFilter,
     Jobs, JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues, UnknownTask,
 };
 pub use tasks::{
@@ -103,6 +103,12 @@ json! {
         down: Vec<String>,
         pools: Vec<Pool>,
         streams: Streams,
+    } optional {
+        /// By how much the clock of this process is ahead of the store's, if that is more than two seconds.
+        clock_offset_ms: f64,
+        /// Why the store is not up for this process: its lease was not renewed when that was last due.
+        store_failure: String,
+        store_down_since: String,
     }
 
     /// The visitor who asks.
@@ -148,25 +154,54 @@ json! {
     #[serde(deny_unknown_fields)]
     struct ActionsQuery {
     } optional {
+        /// This task, schedule or queue, or jobs of this task.
         task: String,
+        /// This person.
+        by: String,
+        /// At this instant or later.
+        since: String,
+        /// The actions after this one: the next page.
+        after: String,
+        limit: u64,
     }
 
-    /// `GET /actions`, the latest first.
+    /// `GET /actions`, the latest first: of all processes if there is a store, else of this one since its start.
     struct Actions {
         actions: Vec<Action>,
+        /// There are older ones.
+        has_more: bool,
+    } optional {
+        /// The store does not answer: these are of this process, since its start.
+        is_partial: bool,
     }
 
-    /// An action of a visitor.
+    /// A change by hand.
     struct Action {
+        id: String,
         at: String,
         who: String,
         action: String,
+        /// `*` if it is about no task, or about several.
         task: String,
+        /// The number of jobs, tasks or queues that were changed.
+        count: u64,
     } optional {
         queue: String,
+        schedule: String,
         job: String,
+        /// The jobs or the tasks, in words, if several were meant; or the process.
+        matching: String,
         note: String,
+        /// The rule before; the length of the payload before.
+        before: String,
+        /// The rule after; the length of the payload after.
+        after: String,
+        /// The address, for operators.
         from: String,
+        /// The process; none of a change in SQL.
+        node: String,
+        /// The role of the database, of a change in SQL.
+        role: String,
     }
 
     /// A refused request: `application/problem+json` (RFC 9457).

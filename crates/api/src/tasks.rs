@@ -70,6 +70,7 @@ json! {
 
     /// The last run of a task, in short.
     struct LastRun {
+        /// 0 for a run of another process, which the store knows.
         number: u64,
         started_at: String,
         ended_at: String,
@@ -127,6 +128,11 @@ json! {
     } optional {
         last_tick: String,
         has_ended: bool,
+        /// The person who set the rule, if that was no program.
+        overridden_by: String,
+        overridden_at: String,
+        /// The rule before.
+        rule_before: String,
     }
 
     /// Ticks that became no jobs, by reason.

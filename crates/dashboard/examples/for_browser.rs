@@ -80,7 +80,18 @@ fn with_outage(builder: Builder) -> Builder {
     let id = "00000000-0000-4000-8000-000000000002".parse().expect("an identity");
     let [label, build, application] = ["web-2", "1.2.3", ""].map(ToOwned::to_owned);
     let tasks = [].into();
-    let open = Open { id, replaces: None, label, build, application, tasks, lease, not_after };
+    let open = Open {
+        queues: None,
+        concurrency: 4,
+        id,
+        replaces: None,
+        label,
+        build,
+        application,
+        tasks,
+        lease,
+        not_after,
+    };
     store.open(&open).expect("a store in memory");
     let job = NewJob::new(
         "00000000-0000-4000-8000-000000000003".parse().expect("an identity"),
@@ -118,6 +129,8 @@ fn with_outage(builder: Builder) -> Builder {
 fn with_trouble(builder: Builder) -> Builder {
     let store = Model::with_clock(|| StoreTime::from(SystemClock::new().wall()));
     let dead = Open {
+        queues: None,
+        concurrency: 4,
         id: "00000000-0000-4000-8000-000000000002".parse().expect("an identity"),
         replaces: None,
         label: "web-2".to_owned(),

@@ -60,11 +60,11 @@
   const doMany = async (action, chosen) => {
     let sum = 0;
     try {
-      for (let after = ""; ;) {
-        const answer = await ask("jobs:" + action, after ? { matching: { ...chosen.matching, after } } : chosen);
-        sum += answer.count;
-        if (!answer.after) break;
-        after = answer.after;
+      for (let body = chosen; ;) {
+        const { count, after, action: id } = await ask("jobs:" + action, body);
+        sum += count;
+        if (!after) break;
+        body = { matching: { ...chosen.matching, after }, action: id };
         toast(`${plural(sum)} ${acts[action][1]}, going on …`);
       }
       toast(`${plural(sum)} ${acts[action][1]}`);
@@ -134,12 +134,12 @@
       after && button("First page", () => move({ after: "" }), { id: "jobs-first" }), " ",
       page.hasMore && button("Next page", () => { move({ state: jobsState, after: page.after }); scrollTo(0, 0); }, { id: "jobs-next" }));
     const heads = [pickAll("Select all on this page", "pick-all", pickShown), "Task", "Job", "Queue", "When", "Attempts", "Error", actsHead()];
-    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the newest first`, heads, rows) : note("", `No job is ${jobsState}${isNarrow ? " that matches" : ""}.`);
+    const table = rows.length ? tableOf("jobs", `Jobs that are ${jobsState}, the newest first`, heads, rows) : note("", page.hasMore ? `None of the first ${page.lookedThrough} jobs that are ${jobsState} matches; the next page goes on.` : `No job is ${jobsState}${isNarrow ? " that matches" : ""}.`);
     put("", headOf("Jobs"), tabs, groups, many, table, pages);
     pickedBar();
   };
 
-  const nodeName = (session) => { const node = [...facts.nodes, ...facts.gone].find((it) => it.session === session); return node?.label || "one that is gone"; };
+  const nodeName = (session) => { const node = [...facts.nodes, ...facts.ended].find((it) => it.session === session); return node?.label || "one that is gone"; };
   const showJob = async () => {
     const id = route.name, job = await ask("jobs/" + encodeURIComponent(id));
     if (route.view !== "job" || route.name !== id) return;
@@ -206,30 +206,41 @@
         cell("Longest run", runsLong(it, task) ? "number is-bad" : "number", it.oldestRunningMs === undefined ? "–" : span(it.oldestRunningMs)), cell(null, "act acts", !task && queueButton(it)));
     };
     const rows = queues.map((it) => [row(it, it.queue), it.tasks.map((part) => row(part, it.queue, part.task))]);
-    put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No job waits, runs or is parked."));
+    put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No queue is known."), el("p.dim", "as of " + ago(facts.asOf)));
   };
 
+  const nodeAct = async (node, action, body) => { try { await ask(`nodes/${node.session}/${action}`, body || {}); toast(`node ${node.label}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
+  const nodeButton = (node) => { const label = node.pause ? "Resume" : "Pause…"; return info.visitor.mayAct && button(label, () => node.pause ? nodeAct(node, "resume") : pause([], "", node), { id: "toggle-" + node.session, "aria-label": `${label}: node ${node.label}` }); };
   const showNodes = async () => {
-    const { nodes, orphans, gone } = await ask("nodes");
-    Object.assign(facts, { nodes, orphans, gone });
+    const { nodes, orphans, ended } = await ask("nodes");
+    Object.assign(facts, { nodes, orphans, ended });
     if (route.view !== "nodes") return;
     const held = (jobs) => jobs.length ? el("ul", jobs.slice(0, 20).map((job) => el("li", jobLink(job), el("span.dim", " since " + ageOf(job.startedAt)))), jobs.length > 20 && el("li.dim", `and ${jobs.length - 20} more`)) : "none";
+    const stateOf = (node) => node.hasRunOut ? ["✖", "does not renew its lease", "is-bad"] : !node.pause ? ["✔", "takes jobs", "is-good"] : node.jobs.length ? ["‖", "paused, its runs end", "is-warn"] : ["‖", "paused", "is-warn"];
+    const open = new Set([...$("store").querySelectorAll("details[open]")].map((it) => it.id));
+    const tasksOf = (node) => el("details", { id: "tasks-" + node.session, open: open.has("tasks-" + node.session) }, el("summary", node.tasks.length + (node.tasks.length === 1 ? " task" : " tasks")), node.tasks.join(", "));
     const rows = nodes.map((node) => el("tr", { class: node.hasRunOut && "failing" },
-      cell(null, "task", el("strong", node.label), el("span.sub.mono", shortId(node.session))), cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt), localOf(node.openedAt), "age")),
-      cell("Lease", null, el("span", { class: "outcome " + (node.hasRunOut ? "is-bad" : "is-good") }, node.hasRunOut ? "✖ has run out" : "✔ holds")), cell("Jobs", null, held(node.jobs))));
-    put("", headOf("Nodes"), rows.length ? tableOf("nodes", "Processes that use the store, and the jobs that they have", ["Process", "Build", "Since", "Lease", "Jobs"], rows) : note("", "No process uses the store."),
-      gone.length > 0 && el("section.note.bad", { id: "gone" }, el("h2", "Lost within the last hour"), el("ul", gone.map((it) => el("li", el("strong", it.label || "a process"), el("span.mono.dim", " " + shortId(it.session)), ": lost ", time(it.at, ago(it.at), localOf(it.at)))))),
+      cell(null, "task", el("strong", node.label), el("span.sub.mono", shortId(node.session)), node.pause && sub("‖ " + pausedText(node) + (node.pause.until ? ", until " + brief(localOf(node.pause.until)) : "")), node.isClockOff && el("span.sub.is-bad", "its clock " + offText(node.clockOffsetMs))),
+      cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt), localOf(node.openedAt), "age")),
+      cell("Queues", null, node.queues ? node.queues.join(", ") || "none" : "all", tasksOf(node)), cell("State", null, withIcon("outcome", stateOf(node))),
+      cell("Jobs", null, `${node.jobs.length} of ${node.concurrency}`, node.jobs.length > 0 && held(node.jobs)), cell(null, "act acts", nodeButton(node))));
+    const endOf = (it) => el("li", { class: it.isLost && "is-bad" }, el("strong", it.label), el("span.mono.dim", " " + shortId(it.session)), it.isLost ? ": lost " : ": stopped ", time(it.at, ago(it.at), localOf(it.at)),
+      it.isLost && `, found by ${it.foundBy === it.label ? "itself" : it.foundBy}; it held ${plural(it.jobs)}`, it.isLost && it.isBack && "; it is back");
+    put("", headOf("Nodes"), rows.length ? tableOf("nodes", "Processes that use the store, and the jobs that they have", ["Process", "Build", "Since", "Queues", "State", "Jobs", actsHead()], rows) : note("", "No process uses the store."),
+      ended.length > 0 && el("section.note", { id: "ended", class: ended.some((it) => it.isLost) && "bad" }, el("h2", "Lost or stopped within the last hour"), el("ul", ended.map(endOf))),
       orphans.length > 0 && el("section.note.warn", el("h2", "Jobs of processes that are gone"), el("p", "Another process takes them over soon."), held(orphans)));
   };
 
-  // What visitors changed.
+  // What people changed, in all processes and in SQL.
+  const noteOf = (it) => [it.matching && `${it.count}: ${it.matching}`, (it.before || it.after) && `${it.before || "–"} → ${it.after || "–"}`, it.note].filter(Boolean).join("; ");
   const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr",
     cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue
-      : it.task === "*" ? it.action === "wrong_tokens" ? "–" : "jobs" : el("a", { href: toTask(it.task) }, named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who),
-    cell("When", "when", time(it.at, ago(it.at), it.at, "age")), cell("Note", null, el("bdi", it.note || "–")), cell("From", "dim", it.from || "–"))));
+      : it.task === "*" ? it.matching ? "several" : "–" : el("a", { href: toTask(it.task) }, named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who, it.role && el("span.sub", "role " + it.role)),
+    cell("When", "when", time(it.at, ago(it.at), it.at, "age")), cell("Note", null, el("bdi", noteOf(it) || "–")), cell("From", "dim", it.from || "–", it.node && el("span.sub", it.node)))));
   const showActions = async () => {
-    const { actions } = await ask("actions");
-    if (route.view === "actions") put("", headOf("Actions"), actions.length ? actionsOf(actions) : note("", "Nobody has changed anything since the start."));
+    const after = route.params.get("after"), { actions, hasMore, isPartial } = await ask("actions?limit=100" + (after ? "&after=" + after : ""));
+    if (route.view === "actions") put("", headOf("Actions"), isPartial && note("warn", "The store does not answer: these are the changes at this process, since its start."), actions.length ? actionsOf(actions) : note("", "No change by hand."),
+      hasMore && el("p.more", el("a", { href: "#/actions?after=" + actions.at(-1).id }, "Older")));
   };
 
   const shows = { jobs: showJobs, job: showJob, queues: showQueues, nodes: showNodes, actions: showActions };

@@ -34,8 +34,8 @@
   const tasks = new Map(), rows = new Map(), selected = new Set();
   let info = null, shift = 0, sort = { by: "", up: true }, limit = 100, route = { view: "", params: new URLSearchParams() }, isFresh = false, knownAt = 0, isPolling = false;
 
-  // Characters that would reverse or hide what follows are shown by their numbers.
-  const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (it) => `[U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+  // Characters that cannot be seen, or would reverse what follows, are shown by their numbers.
+  const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (it) => `[U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
 
   // Tables have their roles in words, because on small screens the style takes them away.
   const usual = { table: { role: "table" }, thead: { role: "rowgroup" }, tbody: { role: "rowgroup" }, tr: { role: "row" }, th: { scope: "col", role: "columnheader" }, td: { role: "cell" }, button: { type: "button" }, i: { "aria-hidden": "true" } };
@@ -279,7 +279,7 @@
     set(parts.since, (isDown(row) ? "critical and down; " : "") + (row.streak && row.failingSince ? "for " + since(row.failingSince) + first : "") + (row.streak || isDown(row) ? (row.lastSuccess ? "; last success " + ago(row.lastSuccess) : "; no success since the start") : ""));
     const [next, nextAt] = nextText(row);
     set(parts.next, next); set(parts.nextAt, nextAt);
-    if (!row.last) { set(parts.last, "no run yet"); return; }
+    if (!row.last) { const tick = row.schedule?.lastTick; set(parts.last, tick ? "ticked " + ago(tick) : row.isDurable ? "no run here yet" : "no run yet"); set(parts.took, row.isDurable ? "this process has run none" : ""); return; }
     const [mark, outcomeWord, outcomeClass] = outcome(row.last.outcome);
     parts.last.className = "outcome age " + outcomeClass;
     set(parts.last, `${mark} ${outcomeWord}, ${ago(row.last.endedAt)}`);
@@ -364,10 +364,10 @@
   document.querySelector("#tasks tbody").id = "rows";
 
   // Pausing.
-  let pausing = [], queued = "";
-  const pause = (names, queue = "") => {
-    pausing = names; queued = queue;
-    set($("dialog-title"), queue ? "Pause queue " + queue : names.length === 1 ? "Pause " + names[0] : `Pause ${names.length} tasks`);
+  let pausing = [], queued = "", noded = null;
+  const pause = (names, queue = "", node = null) => {
+    pausing = names; queued = queue; noded = node;
+    set($("dialog-title"), node ? "Pause node " + node.label : queue ? "Pause queue " + queue : names.length === 1 ? "Pause " + names[0] : `Pause ${names.length} tasks`);
     $("reason").value = ""; $("length").value = "";
     $("dialog").showModal();
     $("reason").focus();
@@ -376,7 +376,7 @@
     const body = {};
     if ($("reason").value.trim()) body.reason = $("reason").value.trim();
     if ($("length").value) body.forMs = Number($("length").value);
-    queued ? queueAct(queued, "pause", body) : pausing.length === 1 ? act(pausing[0], "pause", body) : many("pause", { ...body, names: pausing });
+    noded ? nodeAct(noded, "pause", body) : queued ? queueAct(queued, "pause", body) : pausing.length === 1 ? act(pausing[0], "pause", body) : many("pause", { ...body, names: pausing });
   });
   const many = async (action, body) => {
     try { const { changed } = await ask("tasks:" + action, body); toast(`${changed} ${changed === 1 ? "task" : "tasks"} ${action}d`); selected.clear(); bulk(); for (const view of rows.values()) view.check.checked = false; }
@@ -435,13 +435,13 @@
       notes,
       el("div.grid",
         card("h-schedule", "Schedule", factsOf(
-          ["Rule", row.words || row.rule], ["Cron", code(row.expression)], ["Zone", row.expression && row.zone],
+          ["Rule", row.words || row.rule], ["By hand", durable?.isOverridden && `${durable.overriddenBy ? "by " + durable.overriddenBy + ", " : ""}${ago(durable.overriddenAt)}; before: ${durable.ruleBefore}`], ["Cron", code(row.expression)], ["Zone", row.expression && row.zone],
           ["Ticks", durable && `${durable.fired} in all processes` + (durable.lastTick ? ", the last " + ago(durable.lastTick) : "")], ["Skipped", durable && skips(durable.skipped)],
           ["Jobs", jobsOf("parked"), jobsOf("ready") && " ", jobsOf("ready")], ["Function", code(row.function)], ["Source", code(row.source)], ["Pool", row.pool + (row.isAsync ? ", async" : "")])),
         card("h-next", wrong?.kind === "hung" ? "Fire times; none starts a run before this one ends" : upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run", upcoming.length ? el("ol.upcoming", upcoming) : el("p.dim", nextText(row)[0])),
         card("h-runs", "Runs", factsOf(
-          ["Finished", `${counts.runs}, ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")], ["Failed in a row", row.streak],
-          ["Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : "never"],
+          ["History", row.isDurable && "of this process; others may have run it, too"], ["Finished", `${counts.runs}, ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")], ["Failed in a row", row.streak],
+          ["Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : row.isDurable ? "none in this process" : "never"],
           ["Duration", row.durations && `median ${took(row.durations.p50Ms)}, 95 %: ${took(row.durations.p95Ms)}, longest ${took(row.durations.maxMs)}`], ["Skipped", skips(counts.skipped)]), spark(row.recent, 182))),
       el("h2.over", { id: "h-history" }, "History"),
       runs.length ? tableOf("runs", "History", ["Run", "Started", "Late", "Took", "Outcome", "Attempts", "Details"], runs.map((run) => runRow(run, open, row.zone))) : note("", "No run yet."),

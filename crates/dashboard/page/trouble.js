@@ -2,12 +2,13 @@
   const LATE = 5000;
   // So many jobs that fail in the same way, and will be tried again, are no accident.
   const OUTAGE = 10;
-  const facts = { retries: [], queues: [], unknown: [], nodes: [], gone: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0 };
+  const facts = { retries: [], queues: [], unknown: [], nodes: [], ended: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0 };
   const longest = (row) => Math.max(0, ...row.recent.tookMs);
   // The instant at which a run of the task should have started, by its rule; 0 if it is not due.
   const dueSince = (row) => {
     if (row.isEnded || row.isPaused || row.state === "disabled") return 0;
-    const at = Date.parse(row.lateSince || row.stuckSince || row.next || "");
+    // The store fires the ticks of a durable task, by its own clock.
+    const at = Date.parse(row.lateSince || row.stuckSince || "") || Date.parse(row.next || "") + (row.isDurable && info?.clockOffsetMs || 0);
     return at && now() - at > (row.isDurable ? 3 : 1) * LATE ? at : 0;
   };
   // A run that is past its next fire time is slow; one that also takes twice as long as any lately hangs.
@@ -40,7 +41,7 @@
   };
   // The tasks that hold the threads for which a task waits, the longest first.
   const holders = (row) => {
-    const pool = info?.pools.find((it) => it.name === row.pool), held = [...tasks.values()].filter((it) => it.running && it.pool === row.pool && it.name !== row.name);
+    const pool = info?.pools.find((it) => it.name === row.pool), held = [...tasks.values()].filter((it) => it.running && !it.isAsync && it.pool === row.pool && it.name !== row.name);
     const runs = held.reduce((sum, it) => sum + it.running, 0);
     return pool && runs >= pool.coreSize ? held.sort((a, b) => Date.parse(a.runningSince) - Date.parse(b.runningSince)) : [];
   };
@@ -68,13 +69,14 @@
       if (found.length === 1) bad(true, toTask(row.name), "1 " + kind, row.name + ", " + text);
       else bad(true, "#/tasks?state=" + kind, found.length + " " + kind, text);
     };
-    const { down } = info, { queues, unknown, nodes, gone, orphans, errors, retries, storeFailure } = facts;
+    const { down } = info, { queues, unknown, nodes, ended, orphans, errors, retries, storeFailure } = facts;
     bad(down.length, down.length === 1 ? toTask(down[0]) : "#/tasks?state=down", "DOWN", down.length === 1 ? "critical: " + down[0] : down.length + " critical tasks");
     faulty("hung", (age) => "running for " + age);
     faulty("late", (age, row) => { const [by] = holders(row); return "by " + age + (by ? `, pool ${row.pool} held by ${by.name}` : ""); });
     faulty("failing", (age) => age && "for " + age);
     const parked = parkedIn(queues);
-    bad(storeFailure, "#/queues", "store away", storeFailure.slice(0, 120));
+    bad(storeFailure, "#/queues", "store away" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
+    wait(facts.countFailure, "#/queues", "jobs counted " + ago(facts.asOf), facts.countFailure);
     bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "");
     for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error);
     const retrying = retryingIn(queues), isOutage = retries.some((it) => it.count >= OUTAGE);
@@ -85,19 +87,27 @@
     const waiting = queues.filter((queue) => !queue.pause && queue.tasks.some((it) => it.oldestMs > 60000 && !it.pause)).sort((a, b) => b.oldestMs - a.oldestMs);
     for (const it of waiting.slice(0, 3)) bad(true, toJobs({ state: "ready", queue: it.queue }), plural(it.due) + " due", `for ${span(it.oldestMs)} in queue ${it.queue}`);
     for (const it of unknown.slice(0, 3)) {
-      const texts = [it.due && plural(it.due) + " due", it.schedules.length && "its schedule does not fire", it.nearest && "nearest name: " + it.nearest];
-      bad(true, toJobs({ state: "ready", task: it.task }), it.version ? `no process knows version ${it.version} of ${it.task}` : "no process has " + it.task, texts.filter(Boolean).join("; "));
+      const texts = [it.due && plural(it.due) + " due", it.schedules.length && "its schedule does not fire", it.nearest && "nearest name: " + it.nearest, it.elsewhere];
+      bad(true, toJobs({ state: "ready", task: it.task }), it.version ? `no process knows version ${it.version} of ${it.task}` : `no process ${it.elsewhere ? "runs" : "has"} ${it.task}`, texts.filter(Boolean).join("; "));
     }
     const expired = nodes.filter((it) => it.hasRunOut), isNew = (it) => now() - Date.parse(it.at) < 600000;
     for (const node of expired) bad(true, "#/nodes", "node " + node.label, "does not renew its lease");
-    for (const it of gone.slice(0, 3)) add(isNew(it) ? "bad" : "wait", true, "#/nodes", "node " + (it.label || shortId(it.session)), "lost " + ago(it.at));
+    const lost = ended.filter((it) => it.isLost), away = lost.filter((it) => !it.isBack), lostText = (it) => `${it.label} lost ${ago(it.at)}${it.jobs ? `, with ${plural(it.jobs)}` : ""}`;
+    const living = nodes.length - expired.length, count = living + new Set(away.map((it) => it.label)).size;
+    if (away.length) add(away.some(isNew) ? "bad" : "wait", true, "#/nodes", `${living} of ${count} processes`, away.slice(0, 3).map(lostText).join("; "));
+    for (const it of lost.filter((it) => it.isBack).slice(0, 3)) add(isNew(it) ? "bad" : "wait", true, "#/nodes", "node " + it.label, `was lost ${ago(it.at)}, and is back`);
+    const astray = nodes.filter((it) => it.isClockOff);
+    for (const it of astray.slice(0, 3)) bad(true, "#/nodes", "clock of " + it.label, offText(it.clockOffsetMs));
+    const drained = nodes.filter((it) => it.pause);
+    wait(drained.length, "#/nodes", drained.length === 1 ? "node paused" : drained.length + " nodes paused", drained.slice(0, 3).map((it) => it.label + (it.pause.by ? " by " + it.pause.by : "")).join(", "));
     bad(orphans.length, "#/nodes", plural(orphans.length), "of processes that are gone");
     const paused = all.filter((row) => row.isPaused && !row.isEnded), by = [...new Set(paused.map((row) => row.pause?.by).filter(Boolean))];
     wait(paused.length, "#/tasks?state=paused", paused.length + " paused", by.length ? "by " + by.slice(0, 3).join(", ") : "");
     const still = queues.filter((queue) => queue.pause);
     wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "")).join(", "));
-    return { items, counts: { tasks: faults.length, jobs: parked, queues: waiting.length + unknown.length || Number(Boolean(storeFailure)), nodes: gone.filter(isNew).length + expired.length } };
+    return { items, counts: { tasks: faults.length, jobs: parked, queues: waiting.length + unknown.length || Number(Boolean(storeFailure)), nodes: lost.filter(isNew).length + expired.length + astray.length } };
   };
+  const offText = (ms) => `is ${span(ms)} ${ms > 0 ? "ahead of" : "behind"} the store's`;
   const sum = (list) => list.reduce((all, it) => all + it, 0);
   const parkedIn = (queues) => sum(queues.map((it) => it.parked)), retryingIn = (queues) => sum(queues.map((it) => it.retrying));
   const groupLink = (state, it) => toJobs({ state, task: it.task, error: it.error });
@@ -149,8 +159,8 @@
 
   // Asks for what the stream does not have.
   const askQueues = async () => {
-    const { queues, unknownTasks: unknown } = await ask("queues");
-    Object.assign(facts, { queues, unknown });
+    const { queues, unknownTasks: unknown, asOf, countFailure } = await ask("queues");
+    Object.assign(facts, { queues, unknown, asOf, countFailure });
     return queues;
   };
   let watching = 0, asked = 0;
@@ -165,7 +175,7 @@
           const counts = () => [parkedIn(facts.queues), retryingIn(facts.queues)], before = counts();
           await askQueues();
           const [parked, retrying] = counts(), isDue = (asked += 1) % 6 === 0;
-          facts.storeFailure = "";
+          facts.storeFailure = info.storeFailure || "";
           Object.assign(facts, await ask("nodes"));
           if (!parked) facts.errors = [];
           else if (parked !== before[0] || isDue) Object.assign(facts, await ask("jobs:errors?state=parked"));

@@ -26,6 +26,8 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 const ADDRESSES_MAX: usize = 1_024;
 /// A token that is shorter could be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
+/// A right token of this length never waits: no number of guesses finds one, and one who guesses locks none out.
+const UNGUESSABLE_BYTES: usize = 32;
 
 /// The rights of a visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -173,13 +175,15 @@ impl Sender {
         Self { wrong: 0, since: now, slow_until: now, known: Vec::new() }
     }
 
-    fn decide(&mut self, found: Option<Visitor>, now: Instant) -> Authentication {
+    fn decide(&mut self, found: Option<&Token>, now: Instant) -> Authentication {
         if now.duration_since(self.since) >= WINDOW {
             (self.wrong, self.since) = (0, now);
         }
-        let is_known = |visitor: &Visitor| self.known.contains(&visitor.name);
-        if found.as_ref().is_some_and(is_known) {
-            return Authentication::at_once(found.ok_or(Denied::Wrong));
+        let is_let_in = |token: &&Token| {
+            token.secret.len() >= UNGUESSABLE_BYTES || self.known.contains(&token.visitor.name)
+        };
+        if let Some(token) = found.filter(is_let_in) {
+            return Authentication::at_once(Ok(token.visitor.clone()));
         }
         let is_over = self.wrong >= WRONG_MAX;
         let after = if is_over { self.slow_until.max(now) + SLOW - now } else { Duration::ZERO };
@@ -187,7 +191,7 @@ impl Sender {
             return Authentication::at_once(Err(Denied::TooMany));
         }
         self.slow_until = now + after;
-        let Some(visitor) = found else {
+        let Some(Token { visitor, .. }) = found else {
             self.wrong = self.wrong.saturating_add(1);
             let denied = if is_over { Denied::TooMany } else { Denied::Wrong };
             return Authentication {
@@ -197,7 +201,7 @@ impl Sender {
             };
         };
         self.known.push(Arc::clone(&visitor.name));
-        Authentication { visitor: Ok(visitor), after, is_guessed: false }
+        Authentication { visitor: Ok(visitor.clone()), after, is_guessed: false }
     }
 }
 
@@ -239,7 +243,7 @@ impl Authenticator {
             senders.clear();
         }
         let sender = senders.entry(from).or_insert_with(|| Sender::new(now));
-        sender.decide(found.map(|token| token.visitor.clone()), now)
+        sender.decide(found, now)
     }
 
     /// The number of wrong tokens that were sent, also beyond the limit.
@@ -465,12 +469,17 @@ mod tests {
     }
 
     #[test]
-    fn a_right_token_that_would_wait_too_long_is_refused_like_a_wrong_one() {
+    fn a_right_token_that_would_wait_too_long_is_refused_unless_it_cannot_be_guessed() {
         let now = Instant::now();
         let mut sender = Sender::new(now);
         (0..20).for_each(|_| drop(sender.decide(None, now)));
-        let right = sender.decide(Some(Visitor::operator("ops")), now);
+        let visitor = Visitor::operator("ops");
+        let token = |secret: &str| Token { secret: secret.to_owned(), visitor: visitor.clone() };
+        let right = sender.decide(Some(&token("0123456789abcdef")), now);
         assert_eq!(right, Authentication::at_once(Err(Denied::TooMany)));
+        // One that no number of guesses finds is not locked out by them.
+        let long = sender.decide(Some(&token("0123456789abcdef0123456789abcdef")), now);
+        assert_eq!(long, Authentication::at_once(Ok(visitor)));
     }
 
     #[test]

@@ -7,16 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::JobId;
-use scheduler::{TaskSnapshot, Tasks};
+use scheduler::chrono::{DateTime, TimeDelta, Utc};
+use scheduler::store::{
+    Action, ActionFilter, ActionId, CLOCK_OFF, QueueDepth, ScheduleEnd, Signature, StoreTime,
+    new_action,
+};
+use scheduler::{TaskControl, TaskSnapshot, Tasks};
 
 use crate::access::{Auth, Authenticator, Hosts, Role, Visitor};
 use crate::live::Hub;
 use crate::log::Recorder;
 use crate::problem::Problem;
-use crate::store::{SeenProcesses, Store};
+use crate::store::{KnownSchedule, LostNodes, Store};
 use crate::times::now;
+
+/// The end of a run is in the store by then, as a rule.
+const END_STORED_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) struct App {
     pub(crate) tasks: Tasks,
@@ -24,9 +30,11 @@ pub(crate) struct App {
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) hub: Hub,
     pub(crate) audit: Audit,
+    /// Actions that a later request may go on with, each with its word and the name of the visitor.
+    begun: Mutex<VecDeque<(ActionId, String)>>,
     pub(crate) authenticator: Authenticator,
-    /// Processes that were seen in the store.
-    pub(crate) seen: SeenProcesses,
+    /// The processes that were seen lost.
+    pub(crate) lost: LostNodes,
     store: Option<Arc<Store>>,
     pub(crate) hosts: Hosts,
     /// True if only this machine can connect, which makes metrics and health public.
@@ -43,7 +51,8 @@ impl App {
     ) -> Arc<Self> {
         let authenticator = Authenticator::new(options.auth.clone());
         let store = tasks.jobs().ok().zip(tasks.schedules().ok());
-        let store = store.map(|(jobs, schedules)| Arc::new(Store::new(jobs, schedules)));
+        let store =
+            store.map(|(jobs, schedules)| Arc::new(Store::new(jobs, schedules, options.kept_for)));
         let (audit, started_at) = (Audit::default(), now());
         let hub = Hub::new(started_at.timestamp_micros());
         Arc::new(Self {
@@ -52,8 +61,9 @@ impl App {
             recorder,
             hub,
             audit,
+            begun: Mutex::default(),
             authenticator,
-            seen: SeenProcesses::default(),
+            lost: LostNodes::default(),
             store,
             hosts,
             is_local,
@@ -63,9 +73,57 @@ impl App {
 
     /// All tasks.
     pub(crate) fn list(&self) -> Vec<TaskSnapshot> {
-        let tasks = self.tasks.list();
+        let mut tasks = self.tasks.list();
         self.recorder.forget_others(&tasks);
+        tasks.iter_mut().for_each(|task| self.add_cluster(task));
         tasks
+    }
+
+    /// A task.
+    pub(crate) fn snapshot(&self, control: &TaskControl) -> TaskSnapshot {
+        let mut task = control.snapshot();
+        self.add_cluster(&mut task);
+        task
+    }
+
+    /// The end of a durable task's last run, if another process ran it: this one only knows its own runs.
+    pub(crate) fn end_elsewhere(&self, task: &TaskSnapshot) -> Option<ScheduleEnd> {
+        let KnownSchedule::Stored(schedule) = self.store.as_ref()?.known(task.name()) else {
+            return None;
+        };
+        let own = task.last_runs.first().map(|run| run.started_at + run.took);
+        schedule.last_end.clone().filter(|end| own.is_none_or(|own| own < end.at.utc()))
+    }
+
+    /// Adds to a durable task what the store knows of its runs in other processes.
+    fn add_cluster(&self, task: &mut TaskSnapshot) {
+        let is_durable = self.tasks.get(task.name()).is_ok_and(|control| control.is_durable());
+        let Some(store) = self.store.as_ref().filter(|_| is_durable) else { return };
+        if let KnownSchedule::Stored(schedule) = store.known(task.name()) {
+            task.last_success = task.last_success.max(schedule.last_success.map(StoreTime::utc));
+            if let Some(end) = self.end_elsewhere(task) {
+                task.streak = schedule.failures;
+                task.failing_since = task.failing_since.or(Some(end.at.utc()));
+                end_streak_if(task, schedule.failures == 0);
+            }
+        }
+        self.end_mended_streak(task, store);
+    }
+
+    /// A durable task fails no more once the store has no job of it that has failed: another process ran it again, or a person has
+    /// deleted it.
+    fn end_mended_streak(&self, task: &mut TaskSnapshot, store: &Store) {
+        let Some((depths, asked_at)) = store.known_depths().answer else { return };
+        let last = task.last_runs.first().map(|run| run.started_at + run.took);
+        let ended_at = last.unwrap_or(self.started_at);
+        let counts = |count: fn(&QueueDepth) -> u64| -> u64 {
+            depths.iter().filter(|depth| depth.task == task.name()).map(count).sum()
+        };
+        // The end of the last run is stored a moment after it: until then its job is among the running ones.
+        let is_stored =
+            counts(|depth| depth.running) == 0 || asked_at > ended_at + END_STORED_WITHIN;
+        let has_failed = counts(|depth| depth.parked + depth.retrying) > 0;
+        end_streak_if(task, asked_at > ended_at && is_stored && !has_failed);
     }
 
     /// The store.
@@ -79,6 +137,13 @@ impl App {
         self.store.as_ref().ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, none))
     }
 
+    /// By how much the clock of this process is ahead of the store's; zero unless it is off.
+    pub(crate) fn clock_offset(&self) -> TimeDelta {
+        let offset = self.tasks.jobs().map(|jobs| jobs.clock_offset()).unwrap_or_default();
+        let is_off = offset.abs().to_std().is_ok_and(|offset| offset > CLOCK_OFF);
+        if is_off { offset } else { TimeDelta::zero() }
+    }
+
     /// Lets the rows of durable tasks be as new as can be had soon.
     pub(crate) async fn refresh_schedules(&self) {
         if let Some(store) = &self.store {
@@ -86,69 +151,65 @@ impl App {
         }
     }
 
-    /// Logs an action, and reports it to the program.
-    pub(crate) fn note(&self, (who, from): (&Visitor, Option<IpAddr>), what: What<'_>) {
-        let action = Action {
-            at: now(),
-            who: who.name().into(),
-            from,
-            action: what.action,
-            task: what.task.into(),
-            queue: what.queue.map(Arc::from),
-            job: what.job,
-            note: what.note.map(Arc::from),
-        };
+    /// The signature of a visitor.
+    pub(crate) fn signature(&self, (who, from): (&Visitor, Option<IpAddr>)) -> Signature {
+        let address = from.map(|from| from.to_string()).unwrap_or_default();
+        Signature::by(who.name()).address(&address)
+    }
+
+    /// Reports an action to the program, and keeps it for when no store answers.
+    pub(crate) fn report(&self, action: &Action) {
+        let action = Action { at: StoreTime::from(now()), ..action.clone() };
         if let Some(on_action) = &self.options.on_action {
             on_action(&action);
         }
         self.audit.add(action);
     }
+
+    /// Notes an action that no signed command has made, but for so much of its number.
+    pub(crate) fn note(&self, mut action: Action, kept: u64) {
+        if action.id.as_uuid().is_nil() {
+            action.id = new_action();
+        }
+        self.report(&action);
+        self.tasks.note_action(action, kept);
+    }
+
+    /// The action that a request goes on with, of the same visitor; else a new one.
+    pub(crate) fn going_on(&self, action: Option<&str>, who: &str, verb: &str) -> ActionId {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |begun: &&(ActionId, String)| {
+            action == Some(&*begun.0.to_string()) && begun.1 == format!("{verb} {who}")
+        };
+        if let Some((action, _)) = begun.iter().find(is_same) {
+            return *action;
+        }
+        let action = new_action();
+        begun.push_back((action, format!("{verb} {who}")));
+        if begun.len() > ACTIONS_MAX {
+            begun.pop_front();
+        }
+        action
+    }
 }
 
-/// An action of a visitor.
-#[derive(Clone, Copy)]
-pub(crate) struct What<'a> {
-    pub(crate) action: &'static str,
-    pub(crate) task: &'a str,
-    pub(crate) queue: Option<&'a str>,
-    pub(crate) job: Option<JobId>,
-    pub(crate) note: Option<&'a str>,
+fn end_streak_if(task: &mut TaskSnapshot, is_over: bool) {
+    if is_over {
+        (task.streak, task.failing_since, task.first_failure) = (0, None, None);
+    }
 }
 
-/// The number of actions that are kept.
+/// The number of actions of this process that are kept.
 const ACTIONS_MAX: usize = 200;
-
-/// Something that a visitor did, for the list of actions and for [`on_action`](crate::Dashboard::on_action).
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Action {
-    /// When.
-    pub at: DateTime<Utc>,
-    /// The name of the visitor.
-    pub who: Arc<str>,
-    /// The address of the connection, or the one that a [trusted proxy](crate::Dashboard::trust_proxy) names.
-    pub from: Option<IpAddr>,
-    /// The action: `run`, `pause`, `resume`, `cancel`, `enable`, `reschedule` or `reset`; of a job `retry`, `cancel`, `delete` or `edit`.
-    /// `wrong_tokens` if an unknown client has sent ten wrong tokens within a minute.
-    pub action: &'static str,
-    /// The name of the task; `*` for jobs of any task, and for a queue.
-    pub task: Arc<str>,
-    /// The queue, if it was paused or resumed.
-    pub queue: Option<Arc<str>>,
-    /// The job, if it was done to one.
-    pub job: Option<JobId>,
-    /// The note of a pause; the rule that a task had, and the one that it got.
-    pub note: Option<Arc<str>>,
-}
 
 pub(crate) type OnAction = dyn Fn(&Action) + Send + Sync;
 
-/// The last actions.
+/// The last actions of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Audit(Mutex<VecDeque<Action>>);
 
 impl Audit {
-    pub(crate) fn add(&self, action: Action) {
+    fn add(&self, action: Action) {
         let mut actions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if actions.len() >= ACTIONS_MAX {
             actions.pop_front();
@@ -156,12 +217,17 @@ impl Audit {
         actions.push_back(action);
     }
 
-    /// The latest first; those of one task, or all.
-    pub(crate) fn list(&self, task: Option<&str>) -> Vec<Action> {
+    /// Those that are wanted, the latest first, at most so many.
+    pub(crate) fn list(&self, filter: &ActionFilter, limit: usize) -> Vec<Action> {
         let actions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted =
-            actions.iter().rev().filter(|action| task.is_none_or(|name| name == &*action.task));
-        wanted.cloned().collect()
+        let older = actions.iter().rev();
+        let mut older: Vec<&Action> = older.collect();
+        if let Some(after) = filter.after {
+            let place = older.iter().position(|action| action.id == after);
+            older.drain(..place.map_or(older.len(), |place| place + 1));
+        }
+        let wanted = older.into_iter().filter(|action| action.is_selected(filter));
+        wanted.take(limit).cloned().collect()
     }
 }
 
@@ -181,6 +247,8 @@ pub(crate) struct Options {
     pub(crate) is_proxy: Option<Arc<IsProxy>>,
     pub(crate) has_public_metrics: bool,
     pub(crate) grace: Option<Duration>,
+    /// The time for which answers of the store are kept.
+    pub(crate) kept_for: Duration,
     pub(crate) redact: Option<Arc<Redact>>,
     pub(crate) on_action: Option<Arc<OnAction>>,
     /// Decides who sees the payloads of a task's jobs.
@@ -200,6 +268,7 @@ impl Options {
             is_proxy: None,
             has_public_metrics: false,
             grace: None,
+            kept_for: Duration::from_secs(5),
             redact: None,
             on_action: None,
             shows_payload: Arc::new(|visitor, _| visitor.role() >= Role::Operator),

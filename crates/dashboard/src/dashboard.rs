@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::request::Parts;
+use scheduler::store::Action;
 use scheduler::{Builder, Event, EventKind, Listener, Tasks};
 
 use crate::access::{Auth, Hosts, Token, Visitor, random_text};
-use crate::app::{Action, App, Options};
+use crate::app::{App, Options};
 use crate::log::Recorder;
 use crate::server::{Bound, DashboardServer};
 use crate::web::router;
@@ -157,6 +158,14 @@ impl Dashboard {
         self
     }
 
+    /// The time for which answers of the store are kept, 5 seconds by default: for so long all pages, scrapes and programs get the same
+    /// numbers of jobs, schedules and processes, whatever their number. A change by a visitor is seen at once. The numbers of jobs are
+    /// kept for ten times as long as the store took to count them, if that is longer.
+    pub fn cache_ttl(mut self, ttl: Duration) -> Self {
+        self.options.kept_for = ttl;
+        self
+    }
+
     /// Changes the texts of errors, notes, pauses and payloads before they are shown.
     ///
     /// ```
@@ -197,7 +206,8 @@ impl Dashboard {
         self
     }
 
-    /// Is called with each action of a visitor, for a log. The last 200 are in the API.
+    /// Is called with each action of a visitor, for an audit log elsewhere. The scheduler's log has a line of each, the store
+    /// keeps them, and without a store the API has the last 200.
     pub fn on_action(mut self, call: impl Fn(&Action) + Send + Sync + 'static) -> Self {
         self.options.on_action = Some(Arc::new(call));
         self

@@ -40,7 +40,7 @@ pub(crate) struct Critical {
 pub(crate) fn critical(app: &App) -> Vec<Critical> {
     let tagged = app.tasks.tagged(TAG);
     let tasks = tagged.tasks().iter().map(|control| {
-        let task = control.snapshot();
+        let task = app.snapshot(control);
         let computed = || {
             let times = control.next_fire_times(FIRE_TIMES);
             own_grace(&task, &times, longest_run(app, &task))
@@ -90,6 +90,9 @@ struct StoreComponent {
 #[derive(Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StoreDetails {
+    /// Why the store is not up for this process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown_tasks: Vec<UnknownTask>,
     /// The kinds of jobs that are paused.
@@ -100,8 +103,12 @@ pub(crate) struct StoreDetails {
 }
 
 impl StoreDetails {
-    pub(crate) fn new(unknown_tasks: Vec<UnknownTask>, pauses: Vec<JobPause>) -> Self {
-        let mut details = Self { unknown_tasks, ..Self::default() };
+    pub(crate) fn new(
+        reason: Option<String>,
+        unknown_tasks: Vec<UnknownTask>,
+        pauses: Vec<JobPause>,
+    ) -> Self {
+        let mut details = Self { reason, unknown_tasks, ..Self::default() };
         for pause in pauses {
             match pause.scope {
                 PauseScope::Task(task) => details.paused_tasks.push(task),
@@ -112,8 +119,11 @@ impl StoreDetails {
     }
 
     fn is_empty(&self) -> bool {
-        let Self { unknown_tasks, paused_tasks, paused_queues } = self;
-        unknown_tasks.is_empty() && paused_tasks.is_empty() && paused_queues.is_empty()
+        let Self { reason, unknown_tasks, paused_tasks, paused_queues } = self;
+        reason.is_none()
+            && unknown_tasks.is_empty()
+            && paused_tasks.is_empty()
+            && paused_queues.is_empty()
     }
 }
 
@@ -136,7 +146,7 @@ struct Detail {
 /// The readiness of the process.
 pub(crate) struct Ready {
     pub(crate) tasks: Vec<Critical>,
-    /// True if the store answers; none without one.
+    /// True if the lease of this process was renewed; none without a store.
     pub(crate) is_store_up: Option<bool>,
     pub(crate) store_details: StoreDetails,
     pub(crate) is_stopping: bool,

@@ -48,7 +48,7 @@
 //! | `GET /tasks/{name}/next?n=10` | `times`: `at` and, after a change of the clocks, `clockChange` |
 //! | `GET /timeline` | `tasks`: `name`, `past` and `next`, a letter for each minute of the last and of the next hour: `x` a run failed, `l` late or overdue, `r` in progress, `o` succeeded, `p` paused, `n` due, `?` not kept, `.` nothing |
 //! | `GET /throughput` | the last hour of this process: `all` and `queues`, each with 60 numbers of `started`, `succeeded`, `failed`, `waitMs` (mean time from due to start) and `longestWaitMs`, the present minute last; `knownSince` |
-//! | `GET /actions?task=…` | `actions`: who did what, the latest first; for operators also `from` where |
+//! | `GET /actions?task=…&by=…&since=…&after=…&limit=100` | `actions`: who changed what by hand, the latest first, and `hasMore`; the next page is that `after` the last `id`. With a store those of all processes; `isPartial` if it does not answer, and they are of this one. For operators also `from` where |
 //! | `GET /events` | server-sent events, see below |
 //! | `POST /tasks/{name}/run` | 202 and the row; 409 if it runs already, with the reason |
 //! | `POST /tasks/{name}/pause` | body: `reason`, and `until` (an instant) or `forMs`, all optional. A kind of job is paused in all processes |
@@ -56,6 +56,7 @@
 //! | `GET /tasks/{name}/preview?cron=…&zone=…` | `words`, `rule`, `zone` and the next five `times` that the rule would have, or what is wrong with it; also by `fixedRate`, `fixedDelay`, `initialDelay`, `at` |
 //! | `POST /tasks/{name}/reschedule` | body: the same names, or `"reset": true` for the rule in the code of a durable task |
 //! | `POST /tasks:pause`, `/tasks:resume` | body: `names`, `tag` or `"all": true`, and those of a pause; answer: `changed` |
+//! | `POST /nodes/{name}/pause`, `/nodes/{name}/resume` | pauses a process, by its name or its session: it takes no jobs and fires no ticks; body as for a task; answer: the node |
 //! | `POST /queues/{name}/pause`, `/queues/{name}/resume` | pauses the jobs of a queue in all processes: body as for a task; answer: the queue |
 //!
 //! With a store, also these; without, 404:
@@ -67,9 +68,9 @@
 //! | `GET /jobs/{id}` | the job, with its `payload` and its `attempts` |
 //! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |
 //! | `POST /jobs/{id}/edit` | body: `payload`, a text that is JSON, and if wanted its `version` and the `fence` that was seen; answer: 202 and the job. 409 if it is running, has ended, or was claimed since then; 403 if a part of the payload is hidden from the visitor |
-//! | `POST /jobs:retry`, `/jobs:cancel`, `/jobs:delete` | body: `ids`, or `matching` with the names of `GET /jobs`, and `"dryRun": true` to change nothing; answer: `count`, and `after` if there was no time for all |
-//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for a minute or its schedules fire; also `version` and `knownVersion` if the payloads are too new |
-//! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut` and the `jobs` it has; `orphans`: jobs whose process is gone; `gone`: processes that died within the last hour, as far as this one knows |
+//! | `POST /jobs:retry`, `/jobs:cancel`, `/jobs:delete` | body: `ids`, or `matching` with the names of `GET /jobs`, and `"dryRun": true` to change nothing; answer: `count`, and `after` and `action` if there was no time for all: the next request has both, and is the same action |
+//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for a minute or its schedules fire; also `version` and `knownVersion` if the payloads are too new, and `elsewhere` if a process has it that does not serve their queue |
+//! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut`, `queues` (missing for all), `tasks`, `concurrency`, `clockOffsetMs` and `isClockOff`, `pause`, and the `jobs` it has; `orphans`: jobs whose process is gone; `ended`: processes that stopped or were lost (`isLost`, `foundBy`, `jobs`, `isBack`) within the last hour |
 //!
 //! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,
 //! `tags`, `isAsync`; `state`, `isEnded`, `isPaused`, `pause` (`by`, `reason`, `since`, `until`), `next`, `wouldRunAt`, `running`,
@@ -78,7 +79,7 @@
 //! `counters`.
 //!
 //! The row of a durable task has `isDurable`, and what the store says: `schedule` (`fired`, `lastTick`, `skipped`, `isOverridden`,
-//! `isWaiting`, `hasEnded`), its pause and its next tick; or `storeFailure`.
+//! `overriddenBy`, `overriddenAt`, `ruleBefore`, `isWaiting`, `hasEnded`), its pause and its next tick; or `storeFailure`.
 //!
 //! A job has `id`, `task`, `queue`, `state`, `priority`, `key`, `attempt`, `maxAttempts`, `lost`, `undecoded`, `onLost`, `fence`,
 //! `session`, `isCancelRequested`, `schedule`, `tick`, `missed`, `runAt`, `createdAt`, `startedAt`, `finishedAt`, `error`; by
@@ -89,6 +90,9 @@
 //! A run has `number`, `cause`, `fireTime`, `startedAt`, `tookMs`, `lateMs`, `attempts`, `outcome`, `error` (`kind`, `message`,
 //! `causes`, `place`), `failedAttempts` (`attempt`, `at`, `message`) and `notes`. The last 20 have everything. Of earlier ones
 //! the last texts are there that differ.
+//!
+//! An action has `id`, `at`, `who`, `action`, `task` (`*` if it is about none, or several), `count`, and one of `queue`, `schedule`, `job` and
+//! `matching`, the words for several; `note`, the reason; `before` and `after`, rules or lengths of payloads; `node`, and `role` of a change in SQL.
 //!
 //! Refusals are `application/problem+json`, with a `detail` that says what to change.
 //!
@@ -106,7 +110,7 @@
 //! | `GET /actuator`, `/actuator/scheduledtasks`, `/actuator/health` | as Spring Boot 4 |
 //! | `GET /metrics`, `/actuator/prometheus` | Prometheus: `scheduler_…`, and Spring's `tasks_scheduled_execution_…` and `executor_…` |
 //! | `GET /healthz` | `UP` while the server answers |
-//! | `GET /readyz` | 503 and `DOWN` while a task with the tag `critical` has not succeeded within its [grace](Dashboard::critical_grace), or the store does not answer; 503 and `OUT_OF_SERVICE` while the scheduler stops. With a token also the tasks, and the `unknownTasks`, `pausedTasks` and `pausedQueues` of the store |
+//! | `GET /readyz` | 503 and `DOWN` while a task with the tag `critical` has not succeeded within its [grace](Dashboard::critical_grace), or the store has not renewed the lease of the process when that was last due; 503 and `OUT_OF_SERVICE` while the scheduler stops. With a token also the tasks, and the `reason`, `unknownTasks`, `pausedTasks` and `pausedQueues` of the store |
 //!
 //! In `scheduledtasks` the type of an exception is `error`, `panic`, `timeout` or `cancelled`; `target` has `.` in place of
 //! `::`; one-time tasks are `custom`; and the next time of a cron task is there also while it runs.
@@ -132,6 +136,7 @@ mod dashboard;
 mod health;
 mod live;
 mod log;
+mod looks;
 mod problem;
 mod prometheus;
 mod server;
@@ -141,6 +146,5 @@ mod view;
 mod web;
 
 pub use access::{Role, Visitor};
-pub use app::Action;
 pub use dashboard::Dashboard;
 pub use server::DashboardServer;

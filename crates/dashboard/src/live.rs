@@ -5,7 +5,7 @@
 //! connects again, says which update it has seen last, and gets those that came since, or a whole list if they are not
 //! kept any more.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -15,7 +15,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
-use scheduler::TaskSnapshot;
+use scheduler::{TaskControl, TaskSnapshot};
 use scheduler_api::{Task, Tasks, Tick};
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -167,10 +167,23 @@ enum Change {
     },
 }
 
+/// The durable tasks that have failed, and whose rows have to be sent again, because of what happened elsewhere.
+fn mended(app: &App) -> BTreeSet<String> {
+    let Ok(store) = app.store() else { return BTreeSet::new() };
+    let here = app.tasks.list().into_iter().filter(|task| task.streak > 0);
+    let names = here.map(|task| task.name().to_owned()).chain(store.failing_schedules());
+    let failing: BTreeMap<String, bool> = names
+        .filter_map(|name| app.tasks.get(&name).ok().filter(TaskControl::is_durable))
+        .map(|control| (control.name().to_owned(), app.snapshot(&control).streak == 0))
+        .collect();
+    store.take_mended(failing)
+}
+
 /// The rows of the tasks that have changed. Without a listener, all that run or have run in the last seconds.
 fn changed(app: &App) -> Vec<Change> {
     let row = |task: &TaskSnapshot| Change::Row(Box::new(view::row(app, task)));
-    let of_store = app.store().map(|store| store.take_changed()).unwrap_or_default();
+    let mut of_store = app.store().map(|store| store.take_changed()).unwrap_or_default();
+    of_store.extend(mended(app));
     if !app.recorder.has_heard() {
         let since = now() - Duration::from_secs(2);
         let tasks = app.list();
@@ -188,7 +201,7 @@ fn changed(app: &App) -> Vec<Change> {
     let tasks = of_store.iter().filter_map(|name| app.tasks.get(name).ok());
     names.extend(tasks.map(|task| Arc::from(task.name())));
     let rows = names.into_iter().map(|name| match app.tasks.get(&name) {
-        Ok(task) if task.name() == &*name => row(&task.snapshot()),
+        Ok(task) if task.name() == &*name => row(&app.snapshot(&task)),
         _ => Change::Removed { name, is_removed: true },
     });
     rows.collect()

@@ -36,6 +36,22 @@ impl Problem {
         Self::new(status, error.without_place())
     }
 
+    /// A name that is not known, and near to one that is.
+    pub(crate) fn misspelt<'a>(
+        kind: &str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str> + Clone,
+    ) -> Option<Self> {
+        let is_known = known.clone().into_iter().any(|known| known == name);
+        let meant = scheduler_expr::nearest(name, known).filter(|_| !is_known)?;
+        let detail = format!("no {kind} named `{name}`; did you mean `{meant}`?");
+        Some(Self::new(StatusCode::NOT_FOUND, detail))
+    }
+
+    pub(crate) fn store_panicked() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the store has panicked")
+    }
+
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }

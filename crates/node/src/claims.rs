@@ -1,6 +1,6 @@
 //! The claimed jobs of this process, and its room for more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,10 @@ pub(crate) struct Claims {
     outlived: u32,
     /// The average time of a run.
     mean: Option<Duration>,
+    /// By pool: when a run of it began or ended last.
+    moved: BTreeMap<Option<usize>, Tick>,
+    /// Pools whose threads are held by what is no job, and until when nothing is claimed for them.
+    starved: BTreeMap<Option<usize>, Tick>,
 }
 
 /// A job in hand.
@@ -45,6 +49,12 @@ pub(crate) struct Claim {
     /// True of a job that does not begin before another one's run has ended, see [`Claims::is_blocked`].
     pub(crate) is_held: bool,
 }
+
+/// After that time without a run that begins or ends, a claim waits in vain for a thread that should be free.
+pub(crate) const STARVED_AFTER: Duration = Duration::from_secs(1);
+
+/// The time for which nothing is claimed then.
+const STARVED_FOR: Duration = Duration::from_secs(10);
 
 /// The longest time for which claimed work waits for a worker.
 const PREFETCH: Duration = Duration::from_millis(75);
@@ -106,6 +116,7 @@ impl Claims {
         {
             job.begun = Some(now);
             self.begun += 1;
+            self.moved.insert(job.pool, now);
         }
     }
 
@@ -147,6 +158,7 @@ impl Claims {
         self.outlived -= u32::from(job.has_outlived);
         if let Some(begun) = job.begun {
             self.begun -= 1;
+            self.moved.insert(job.pool, now);
             self.measure(now.since(begun));
         }
         Some(job)
@@ -205,6 +217,9 @@ impl Claims {
     /// The number of jobs of a task that may be claimed: for the threads of its pool, and beyond them for their part of what
     /// all workers prefetch.
     pub(crate) fn room_of(&self, task: &TaskConfig, config: &Config, prefetch: u32) -> u32 {
+        if self.starved.contains_key(&task.pool) {
+            return 0;
+        }
         let all = pool_of(task, config).map(|threads| with_prefetch(threads, config, prefetch));
         self.within_limit(task).min(self.left(all, |job| job.pool == task.pool))
     }
@@ -215,6 +230,46 @@ impl Claims {
         let half = pool_of(task, config)
             .map_or(1, |threads| (with_prefetch(threads, config, prefetch) / 2).max(1));
         self.room_of(task, config, 0) > 0 || self.room_of(task, config, prefetch) >= half
+    }
+
+    /// The claims that wait in vain, with their pools: a pool has fewer runs than threads, but none has begun or ended for
+    /// [`STARVED_AFTER`]. Other work of the process holds its threads, and others could run the jobs. Nothing is claimed for such a
+    /// pool for [`STARVED_FOR`].
+    pub(crate) fn find_starved(&mut self, config: &Config, now: Tick) -> Vec<ClaimRef> {
+        let begun = |pool: Option<usize>| {
+            let of_it = |job: &&Claim| job.begun.is_some() && (pool.is_none() || job.pool == pool);
+            self.jobs.values().filter(of_it).count()
+        };
+        let pools: BTreeSet<Option<usize>> = self
+            .jobs
+            .values()
+            .filter(|job| self.starves_at(job).is_some_and(|at| at <= now))
+            .map(|job| job.pool)
+            .filter(|pool| begun(*pool) < threads_of(*pool, config) as usize)
+            .collect();
+        self.starved.extend(pools.iter().map(|pool| (*pool, now + STARVED_FOR)));
+        self.waiting(|job| pools.contains(&job.pool))
+    }
+
+    /// When a claim that could begin has waited in vain, if nothing begins or ends in its pool before.
+    fn starves_at(&self, job: &Claim) -> Option<Tick> {
+        let last = match job.pool {
+            Some(_) => self.moved.get(&job.pool).copied(),
+            None => self.moved.values().copied().max(),
+        };
+        (job.begun.is_none() && !job.is_held)
+            .then(|| last.unwrap_or_default().max(job.claimed) + STARVED_AFTER)
+    }
+
+    /// The first instant at which a claim has waited in vain that has not yet.
+    pub(crate) fn next_starved(&self, now: Tick) -> Option<Tick> {
+        let waits = self.jobs.values().filter_map(|job| self.starves_at(job));
+        waits.map(|at| if at <= now { now + STARVED_AFTER } else { at }).min()
+    }
+
+    /// Claims for starved pools again when their time is over.
+    pub(crate) fn forget_starved(&mut self, now: Tick) {
+        self.starved.retain(|_, until| now < *until);
     }
 
     /// The number of further jobs of a task that its limit allows, whatever their pool has room for.
@@ -236,6 +291,11 @@ impl Claims {
     pub(crate) fn begun(&self) -> u32 {
         self.begun
     }
+}
+
+/// The number of runs of a pool that can go on at once.
+fn threads_of(pool: Option<usize>, config: &Config) -> u32 {
+    pool.and_then(|pool| config.pools.get(pool)).copied().unwrap_or(config.workers)
 }
 
 /// The threads of the task's pool, if its runs hold such.

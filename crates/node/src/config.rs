@@ -56,6 +56,8 @@ pub struct Config {
     pub keep_least: Duration,
     /// The time for which parked jobs are kept.
     pub keep_parked: Duration,
+    /// The time for which changes by hand are kept.
+    pub keep_actions: Duration,
     /// The number of missed ticks of one schedule that are fired before others have their turn.
     pub catch_up_limit: u32,
     /// The time for which a node without a free worker lets others fire first.
@@ -111,6 +113,7 @@ impl Default for Config {
             keep_done: day,
             keep_least: Duration::ZERO,
             keep_parked: day * 30,
+            keep_actions: day * 90,
             catch_up_limit: 100,
             yield_for: Duration::from_millis(5),
         }

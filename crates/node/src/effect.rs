@@ -161,6 +161,16 @@ pub enum NodeEvent {
         /// Why.
         reason: String,
     },
+    /// The clock of this process differs from the store's by more than [`CLOCK_OFF`](scheduler_store::CLOCK_OFF). Told once until it does not.
+    ClockOff {
+        /// By how many microseconds it is ahead.
+        offset: i64,
+    },
+    /// People have paused this process, or let it go on.
+    NodePaused {
+        /// True if it is paused now.
+        is_paused: bool,
+    },
     /// A row could not be read.
     Damaged(UnreadableRow),
 }

@@ -69,6 +69,13 @@ impl StoreClock {
         self.sample.map(|sample| sample.at(now, sample.arrived))
     }
 
+    /// By how many microseconds a clock that shows this is ahead; 0 if the two may show the same.
+    pub(crate) fn offset_of(&self, wall: StoreTime, now: Tick) -> Option<i64> {
+        let (earliest, latest) = (self.earliest(now)?, self.latest(now)?);
+        let nearest = wall.clamp(earliest, latest);
+        Some(wall.as_micros().saturating_sub(nearest.as_micros()))
+    }
+
     /// When it shows an instant, probably.
     pub(crate) fn tick_of(&self, shown: StoreTime) -> Option<Tick> {
         let sample = self.sample?;

@@ -146,6 +146,8 @@ fn burn(
 fn work(store: &Postgres, worker: u64, batch: u32, count: u64, done: &AtomicU64) -> u64 {
     let session = SessionId::from_uuid(Uuid::from_u128(u128::from(worker) + 1));
     let open = Open {
+        queues: None,
+        concurrency: 4,
         id: session,
         replaces: None,
         label: "figures".to_owned(),

@@ -5,8 +5,8 @@ use std::error::Error;
 use std::sync::LazyLock;
 
 use scheduler_store::{
-    Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JobRow, LIMIT_COLUMNS,
-    NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime,
+    ACTION_COLUMNS, Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JobRow,
+    LIMIT_COLUMNS, NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::private::BytesMut;
@@ -177,6 +177,7 @@ static LISTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
             }),
         ),
         ("{new_arrays_of_v}", list(new(), |column| format!("v.{}", column.name))),
+        ("{action_names}", list(&ACTION_COLUMNS, |column| column.name.to_owned())),
         ("{schedule_names}", schedule_names("")),
         ("{limit_names}", list(&LIMIT_COLUMNS, |column| column.name.to_owned())),
         ("{schedule_names_of_d}", schedule_names("(d.schedule).")),

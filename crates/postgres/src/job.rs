@@ -1,9 +1,9 @@
 //! Jobs and their pauses: from rows, to parameters, in transactions.
 
 use scheduler_store::{
-    BulkOutcome, ClaimRef, ColumnValue, CommandAll, CommandOutcome, Enqueued, Fence, JobAction,
-    JobFilter, JobId, JobPause, JobRow, JobState, NewJob, Pause, PauseScope, Payload, Store as _,
-    StoreError, StoreTime, StoredJob, Uuid, storable,
+    ACTION_COLUMNS, Action, BulkOutcome, ClaimRef, ColumnValue, CommandAll, CommandOutcome,
+    Enqueued, Fence, JobAction, JobFilter, JobId, JobPause, JobRow, JobState, NewJob, Pause,
+    PauseScope, Payload, Signature, Store as _, StoreError, StoreTime, StoredJob, Uuid, storable,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -106,17 +106,56 @@ impl EnqueueBatch {
     }
 }
 
+/// A signature as parameters of a statement.
+pub(crate) struct Signed(Option<Signature>);
+
+impl Signed {
+    pub(crate) fn new(signature: Option<&Signature>) -> Self {
+        Self(signature.cloned())
+    }
+
+    /// The value, whose parameters begin with this number.
+    pub(crate) fn sql(first: usize) -> String {
+        let numbers: Vec<String> = (first..first + 7).map(|number| format!("${number}")).collect();
+        format!("row({})::{{s}}.signature", numbers.join(", "))
+    }
+
+    /// Asks with these parameters, and those of the signature after them.
+    pub(crate) fn with<R>(&self, own: Params<'_>, ask: impl FnOnce(Params<'_>) -> R) -> R {
+        let of = |text: fn(&Signature) -> &str| self.0.as_ref().map(text);
+        let action = self.0.as_ref().and_then(|signature| Some(signature.action?.as_uuid()));
+        let scope = self.0.as_ref().and_then(|signature| signature.scope.as_ref());
+        let texts = [
+            of(|signature| &signature.by),
+            of(|signature| &signature.address),
+            of(|signature| &signature.node),
+            of(|signature| &signature.reason),
+            scope.map(|scope| &*scope.words),
+            scope.and_then(|scope| scope.task.as_deref()),
+        ];
+        let texts = texts.iter().map(|text| (text as &(dyn ToSql + Sync), Type::TEXT));
+        let params = own.iter().cloned().chain([(&action as _, Type::UUID)]).chain(texts);
+        ask(&params.collect::<Vec<_>>())
+    }
+
+    /// Several commands that are one action count on, so that one which is sent twice would count twice.
+    pub(crate) fn retry(&self) -> RetryOnDisconnect {
+        let is_one = self.0.as_ref().is_none_or(|signature| signature.scope.is_none());
+        if is_one { RetryOnDisconnect::Once } else { RetryOnDisconnect::Never }
+    }
+}
+
 /// Gives a job another payload.
 pub(crate) fn edit_job(
     thread: &ConnectionThread,
     schema: &Schema,
     (job, fence): (JobId, Option<Fence>),
-    payload: Payload,
+    (payload, signed): (Payload, Signed),
     not_after: StoreTime,
 ) -> Result<CommandOutcome, StoreError> {
-    let sql = schema.sql("select {s}.edit_job($1, $2, $3, $4, $5)");
+    let sql = schema.sql(&format!("select {{s}}.edit_job($1, $2, $3, $4, $5, {})", Signed::sql(6)));
     // The second time it finds what the first has written, or the state of the job.
-    thread.call(RetryOnDisconnect::Once, move |connection| {
+    thread.call(signed.retry(), move |connection| {
         let params: Params<'_> = &[
             (&job.as_uuid(), Type::UUID),
             (&payload.bytes, Type::BYTEA),
@@ -124,7 +163,7 @@ pub(crate) fn edit_job(
             (&fence.map(|Fence(fence)| long(fence)), Type::INT8),
             (&At(not_after), Type::TIMESTAMPTZ),
         ];
-        let row = connection.query_typed_one(&sql, params)?;
+        let row = signed.with(params, |params| connection.query_typed_one(&sql, params))?;
         Ok(commanded(row.try_get(0)?))
     })
 }
@@ -146,8 +185,13 @@ pub(crate) struct Selected(pub(crate) JobFilter);
 impl Selected {
     pub(crate) const JOBS: &'static str =
         "select {job_names} from {s}.list($1, $2, $3, $4, $5, $6, $7)";
-    pub(crate) const COMMAND: &'static str =
-        "select done, last from {s}.command_all($8, $1, $2, $3, $4, $5, $6, $7, $9)";
+
+    pub(crate) fn command_sql() -> String {
+        let signed = Signed::sql(10);
+        format!(
+            "select done, last from {{s}}.command_jobs($8, $1, $2, $3, $4, $5, $6, $7, $9, {signed})"
+        )
+    }
 
     pub(crate) fn jobs(
         &self,
@@ -173,7 +217,8 @@ impl Selected {
         let row = self.with(request.limit, |params| {
             let not_after = At(request.not_after);
             let own: [Param<'_>; 2] = [(&action, Type::TEXT), (&not_after, Type::TIMESTAMPTZ)];
-            connection.query_typed_one(sql, &[params, &own].concat())
+            Signed::new(request.signature.as_ref())
+                .with(&[params, &own].concat(), |params| connection.query_typed_one(sql, params))
         })?;
         let last: Option<Uuid> = row.try_get(1)?;
         Ok(BulkOutcome { done: count(row.try_get(0)?), last: last.map(JobId::from_uuid) })
@@ -205,6 +250,15 @@ pub(crate) fn read_pause(row: &Row) -> Result<Option<JobPause>, Error> {
     Ok(scope.map(|scope| JobPause::new(scope, pause)))
 }
 
+/// Reads an action, whose columns are those of [`ACTION_COLUMNS`].
+pub(crate) fn read_action(row: &Row) -> Result<Action, Error> {
+    let mut action = Action::empty();
+    for (at, column) in ACTION_COLUMNS.iter().enumerate() {
+        (column.set)(&mut action, columns::value(row, at, column)?.unwrap_or(ColumnValue::Null));
+    }
+    Ok(action)
+}
+
 /// The scopes that a poll names: tasks in this column, queues in the next.
 pub(crate) fn scopes(row: &Row, first: usize) -> Result<Vec<PauseScope>, Error> {
     let tasks: Option<Vec<String>> = row.try_get(first)?;
@@ -219,13 +273,14 @@ pub(crate) fn pause_jobs(
     schema: &Schema,
     scope: &PauseScope,
     until: Option<StoreTime>,
-    (by, reason): (&str, &str),
+    (by, reason, signed): (&str, &str, Signed),
     not_after: StoreTime,
 ) -> Result<CommandOutcome, StoreError> {
-    let sql = schema.sql("select {s}.pause_jobs($1, $2, $3, $4, $5, $6)");
+    let signature = Signed::sql(7);
+    let sql = schema.sql(&format!("select {{s}}.pause_jobs($1, $2, $3, $4, $5, $6, {signature})"));
     let (scope, until, not_after) = (scope.clone(), until.map(At), At(not_after));
     let (by, reason) = (storable(by), storable(reason));
-    thread.call(RetryOnDisconnect::Once, move |connection| {
+    thread.call(signed.retry(), move |connection| {
         let params: Params<'_> = &[
             (&scope.word(), Type::TEXT),
             (&scope.name(), Type::TEXT),
@@ -234,7 +289,8 @@ pub(crate) fn pause_jobs(
             (&until, Type::TIMESTAMPTZ),
             (&not_after, Type::TIMESTAMPTZ),
         ];
-        connection.query_typed(&sql, params).map(|_| CommandOutcome::Done)
+        let done = signed.with(params, |params| connection.query_typed(&sql, params));
+        done.map(|_| CommandOutcome::Done)
     })
 }
 
@@ -243,17 +299,19 @@ pub(crate) fn resume_jobs(
     thread: &ConnectionThread,
     schema: &Schema,
     scope: &PauseScope,
+    signed: Signed,
     not_after: StoreTime,
 ) -> Result<CommandOutcome, StoreError> {
-    let sql = schema.sql("select {s}.resume_jobs($1, $2, $3)");
+    let sql = schema.sql(&format!("select {{s}}.resume_jobs($1, $2, $3, {})", Signed::sql(4)));
     let (scope, not_after) = (scope.clone(), At(not_after));
-    thread.call(RetryOnDisconnect::Once, move |connection| {
+    thread.call(signed.retry(), move |connection| {
         let params: Params<'_> = &[
             (&scope.word(), Type::TEXT),
             (&scope.name(), Type::TEXT),
             (&not_after, Type::TIMESTAMPTZ),
         ];
-        connection.query_typed(&sql, params).map(|_| CommandOutcome::Done)
+        let done = signed.with(params, |params| connection.query_typed(&sql, params));
+        done.map(|_| CommandOutcome::Done)
     })
 }
 

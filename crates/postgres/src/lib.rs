@@ -41,6 +41,7 @@ mod limits;
 mod migrate;
 mod poll;
 mod schedules;
+mod sessions;
 mod sql;
 mod store;
 #[cfg(feature = "tls")]

@@ -1,25 +1,73 @@
 //! Limits of tasks: from rows, and changed under a lock.
 
 use scheduler_store::{
-    LIMIT_COLUMNS, SessionId, StoreError, StoreTime, StoredLimit, StoredLimits, empty_limit,
+    Command, CommandOutcome, LIMIT_COLUMNS, Register, SessionId, Signature, StoreError, StoreTime,
+    StoredLimit, StoredLimits, empty_limit,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
 
+use crate::blocking_connection::BlockingTransaction;
 use crate::columns::{At, BoundValue, Params, type_of, upsert_limit, value};
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
+use crate::schedules::{keep_action, write_action};
 use crate::sql::Schema;
 
 /// The statement that reads all limits.
 pub(crate) const LIMITS: &str = "select {limit_names} from {s}.list_limits()";
 
+/// Sets a limit by hand.
+pub(crate) fn set_limit(
+    thread: &ConnectionThread,
+    schema: &Schema,
+    command: Command,
+    signature: Option<Signature>,
+    not_after: StoreTime,
+) -> Result<CommandOutcome, StoreError> {
+    let keep = schema.sql(&keep_action());
+    let set = move |limits: &mut StoredLimits| {
+        if let Command::SetLimit { task, scope, limit } = &command {
+            limits.set(task, *scope, limit.clone());
+        }
+        command.clone()
+    };
+    let after =
+        move |tx: &mut BlockingTransaction<'_>, command: &Command, limits: ChangedLimits<'_>| {
+            let Some(signature) = &signature else { return Ok(()) };
+            // The function `sign` gives it its time.
+            let entry = signature.entry_of_limit(command, limits, StoreTime::MIN);
+            write_action(tx, &keep, &entry, signature.scope.is_some())
+        };
+    change_limits(thread, schema, None, not_after, set, after)?;
+    Ok(CommandOutcome::Done)
+}
+
+/// Registers the limits of a process, unless its session has ended.
+pub(crate) fn register_limits(
+    thread: &ConnectionThread,
+    schema: &Schema,
+    request: &Register,
+) -> Result<(), StoreError> {
+    let (limits, opened) = (request.limits.clone(), request.first_opened);
+    let register = move |all: &mut StoredLimits| all.register(&limits, opened);
+    change_limits(thread, schema, Some(request.session), request.not_after, register, |_, (), _| {
+        Ok(())
+    })
+}
+
+/// The limits before and after a change.
+type ChangedLimits<'a> = (&'a StoredLimits, &'a StoredLimits);
+
 /// Changes limits, and writes those that have changed, in one transaction; not for a session that has ended.
-pub(crate) fn change_limits(
+fn change_limits<R>(
     thread: &ConnectionThread,
     schema: &Schema,
     session: Option<SessionId>,
     not_after: StoreTime,
-    change: impl Fn(&mut StoredLimits) + Send + 'static,
+    change: impl Fn(&mut StoredLimits) -> R + Send + 'static,
+    after: impl Fn(&mut BlockingTransaction<'_>, &R, ChangedLimits<'_>) -> Result<(), Error>
+    + Send
+    + 'static,
 ) -> Result<(), StoreError> {
     let read = schema.sql("select {limit_names} from {s}.limits_to_change()");
     let look = schema.sql("select is_alive from {s}.before_change('{}', $1, $2)");
@@ -37,7 +85,7 @@ pub(crate) fn change_limits(
             }
             let before = StoredLimits::of_rows(read_limits(&rows)?);
             let mut limits = before.clone();
-            change(&mut limits);
+            let changed = change(&mut limits);
             for row in limits.changed_since(&before) {
                 let values = LIMIT_COLUMNS
                     .each_ref()
@@ -48,7 +96,7 @@ pub(crate) fn change_limits(
                 let params: Params<'_> = &params;
                 tx.query_typed(&write, params)?;
             }
-            Ok(())
+            after(tx, &changed, (&before, &limits))
         })
     })
 }

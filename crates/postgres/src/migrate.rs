@@ -22,7 +22,8 @@ const MIGRATIONS: [&str; 1] = [concat!(
     include_str!("sql/0001/7_commands.sql"),
     include_str!("sql/0001/8_views.sql"),
     include_str!("sql/0001/9_requests.sql"),
-    include_str!("sql/0001/10_rights.sql"),
+    include_str!("sql/0001/10_actions.sql"),
+    include_str!("sql/0001/11_rights.sql"),
 )];
 
 /// The version of the tables that this library knows, and the oldest that still reads what it writes.
@@ -156,7 +157,8 @@ fn check_server(
 }
 
 /// The tables that a program reads and writes.
-const TABLES: &str = "'session', 'schedule', 'job', 'key', 'pause', 'done', 'meta'";
+const TABLES: &str =
+    "'session', 'ended_session', 'schedule', 'job', 'key', 'pause', 'action', 'done', 'meta'";
 
 /// The rights that a program lacks, by table, and the lines that grant them.
 const RIGHTS: &str = "

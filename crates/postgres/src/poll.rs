@@ -226,7 +226,7 @@ fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
     let polled = &mut answer.polled;
     for row in rows {
         if !row.try_get::<_, bool>(0)? {
-            polled.jobs.push(read_job(row, 17)?);
+            polled.jobs.push(read_job(row, 18)?);
             continue;
         }
         polled.now = row.try_get::<_, At>(1)?.0;
@@ -238,8 +238,9 @@ fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
         polled.leases = leases(row, 8)?;
         answer.lines = row.try_get(11)?;
         polled.paused = scopes(row, 12)?;
-        answer.turns = row.try_get(14)?;
-        (polled.is_partial, polled.is_full) = (row.try_get(15)?, row.try_get(16)?);
+        polled.is_paused = row.try_get::<_, Option<_>>(14)?.unwrap_or_default();
+        answer.turns = row.try_get(15)?;
+        (polled.is_partial, polled.is_full) = (row.try_get(16)?, row.try_get(17)?);
     }
     polled.jobs.sort_by_key(|job| job.fence);
     Ok(answer)

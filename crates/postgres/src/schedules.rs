@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use scheduler_store::{
-    Fire, Fired, Next, OnBusy, Refusal, SCHEDULE_COLUMNS, SessionId, StoreError, StoreTime,
-    StoredSchedule, Uuid, damage_of, empty_schedule,
+    Action, Command, CommandOutcome, Fire, Fired, Next, OnBusy, Refusal, SCHEDULE_COLUMNS,
+    SessionId, Signature, StoreError, StoreTime, StoredSchedule, Uuid, damage_of, empty_schedule,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -13,7 +13,7 @@ use crate::blocking_connection::{BlockingConnection, BlockingTransaction, RunSta
 use crate::columns::{At, BoundValue, Params, long, name, shown_value, type_of, upsert, value};
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
 use crate::error::is_locked;
-use crate::job::read_job;
+use crate::job::{Signed, read_job};
 use crate::sql::Schema;
 
 /// Locks schedules, lets a step change them, and writes those that have changed, all in one transaction.
@@ -33,6 +33,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
     let rows = schema.sql("select {schedule_names} from {s}.schedules_to_change($1)");
     let look = schema.sql("select now, is_alive, busy from {s}.before_change($1, $2, $3)");
     let (write, remove) = (schema.sql(&upsert()), schema.sql("select {s}.delete_schedules($1)"));
+    let keep = schema.sql(&keep_action());
     let answer = thread.call(RetryOnDisconnect::Never, move |connection| {
         let changed = connection.transact(|tx| {
             if !wait.is_empty() {
@@ -54,6 +55,7 @@ pub(crate) fn change_locked<R: Send + 'static>(
                 is_alive: row.try_get(1)?,
                 busy: row.try_get::<_, Vec<String>>(2)?.into_iter().collect(),
                 rows: before.clone(),
+                action: None,
             };
             let answer = step(&mut schedules);
             for (_, row) in
@@ -65,6 +67,9 @@ pub(crate) fn change_locked<R: Send + 'static>(
             let removed: Vec<String> = before.keys().filter(is_removed).cloned().collect();
             if !removed.is_empty() {
                 tx.query_typed(&remove, &[(&removed, Type::TEXT_ARRAY)])?;
+            }
+            if let Some((action, adds)) = &schedules.action {
+                write_action(tx, &keep, action, *adds)?;
             }
             Ok(answer)
         });
@@ -82,9 +87,31 @@ pub(crate) struct LockedSchedules {
     pub(crate) is_alive: bool,
     busy: HashSet<String>,
     rows: BTreeMap<String, StoredSchedule>,
+    /// The action of a signed command, and whether it counts on if it is there already.
+    action: Option<(Action, bool)>,
 }
 
 impl LockedSchedules {
+    /// Executes a command about a schedule.
+    pub(crate) fn command(
+        &mut self,
+        name: &str,
+        command: &Command,
+        signature: Option<&Signature>,
+    ) -> CommandOutcome {
+        let before = self.rows.get(name).cloned();
+        let by = signature.map_or("", |signature| &signature.by);
+        let outcome = self.on_row(name, |row, now, is_busy| {
+            StoredSchedule::execute(row, (command, by), now, is_busy)
+        });
+        if let Some(signature) = signature.filter(|_| outcome == CommandOutcome::Done) {
+            let (before, after) = (before.as_ref(), self.rows.get(name));
+            let entry = signature.entry_of_schedule(command, before, after, self.now);
+            self.action = Some((entry, signature.scope.is_some()));
+        }
+        outcome
+    }
+
     /// Changes the row of a schedule, which may be none, at the store's time. The flag is true if the schedule is busy.
     pub(crate) fn on_row<R>(
         &mut self,
@@ -127,6 +154,32 @@ fn write_schedule(
     let params = values.each_ref().map(|bound| (bound as &(dyn ToSql + Sync), type_of(bound.0).0));
     let params: Params<'_> = &params;
     tx.query_typed(sql, params).map(drop)
+}
+
+/// The statement that keeps an action.
+pub(crate) fn keep_action() -> String {
+    format!("select {{s}}.sign({}, $1, $2, $3, $4, $5, $6, $7, $8)", Signed::sql(9))
+}
+
+/// Keeps an action.
+pub(crate) fn write_action(
+    client: &mut impl RunStatement,
+    sql: &str,
+    action: &Action,
+    adds: bool,
+) -> Result<(), Error> {
+    let params: Params<'_> = &[
+        (&action.verb, Type::TEXT),
+        (&action.kind.word(), Type::TEXT),
+        (&action.name, Type::TEXT),
+        (&action.task, Type::TEXT),
+        (&long(action.count), Type::INT8),
+        (&adds, Type::BOOL),
+        (&action.before, Type::TEXT),
+        (&action.after, Type::TEXT),
+    ];
+    let signed = Signed::new(Some(&action.signature()));
+    signed.with(params, |params| client.rows(sql, params)).map(drop)
 }
 
 /// The statement that fires a tick.

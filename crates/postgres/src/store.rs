@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use scheduler_store::{
-    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Enqueue, Enqueued, Finish,
-    Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open, Opened, OtherApplication,
-    Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
-    ScheduleSpec, SessionId, SessionInfo, SessionTask, Store, StoreError, StoreTime, StoredJob,
-    StoredLimit, StoredLimits, StoredSchedule, Uuid, VersionDepth, Watch, identifier, micros,
-    reap_wait, statement_json, storable,
+    Action, ActionFilter, ActionId, BulkOutcome, ClaimRef, Close, Command, CommandAll,
+    CommandOutcome, Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause,
+    NewJob, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
+    Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo, Signature, Store,
+    StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule, Uuid, VersionDepth, Watch,
+    identifier, micros, reap_wait, statement_json, storable,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
@@ -19,17 +19,20 @@ use tokio_postgres::types::Type;
 use crate::blocking_connection::BlockingConnection;
 use crate::builder::{StoreOptions, Wakeup};
 
-use crate::columns::{self, At, Param, Params, count, small};
+use crate::columns::{self, At, Params, count, small};
 use crate::connect::CLAIMS;
 use crate::connection_thread::{Callers, ConnectionThread, RetryOnDisconnect};
 use crate::finish::{FINISH, Finisher};
 use crate::job::{
-    EnqueueBatch, PAUSES, Selected, commanded, edit_job, held, pause_jobs, read_job, read_pause,
-    resume_jobs,
+    EnqueueBatch, PAUSES, Selected, Signed, commanded, edit_job, held, pause_jobs, read_action,
+    read_job, read_pause, resume_jobs,
 };
-use crate::limits::{LIMITS, change_limits, read_limits};
+use crate::limits::{LIMITS, read_limits, register_limits, set_limit};
 use crate::poll::{NotificationListener, Poller};
-use crate::schedules::{FIRE, SCHEDULE, change_locked, fire, read_schedule};
+use crate::schedules::{
+    FIRE, SCHEDULE, change_locked, fire, keep_action, read_schedule, write_action,
+};
+use crate::sessions::{SESSIONS, pause_node, read_session, resume_node};
 use crate::sql::Schema;
 
 /// A store in PostgreSQL. Clones are the same store.
@@ -107,24 +110,22 @@ impl Postgres {
 
     fn job_command(
         &self,
-        function: &str,
-        first: Option<String>,
+        command: &Command,
         id: JobId,
+        signed: Signed,
         not_after: StoreTime,
     ) -> Result<CommandOutcome, StoreError> {
-        let sql = self.sql(&match first {
-            Some(_) => format!("select {{s}}.{function}($3, $1, $2)"),
-            None => format!("select {{s}}.{function}($1, $2)"),
-        });
+        let sql =
+            self.sql(&format!("select {{s}}.command_job($1, $2, $3, $4, {})", Signed::sql(5)));
+        let (verb, schedule) = (command.verb(), command.schedule().map(str::to_owned));
         let answer: String = self.caller().call(RetryOnDisconnect::Never, move |connection| {
-            let mut params: Vec<Param<'_>> = Vec::new();
-            let (id, not_after) = (id.as_uuid(), At(not_after));
-            params.push((&id, Type::UUID));
-            params.push((&not_after, Type::TIMESTAMPTZ));
-            if let Some(first) = &first {
-                params.push((first, Type::TEXT));
-            }
-            connection.query_typed_one(&sql, &params)?.try_get(0)
+            let params: Params<'_> = &[
+                (&verb, Type::TEXT),
+                (&id.as_uuid(), Type::UUID),
+                (&schedule, Type::TEXT),
+                (&At(not_after), Type::TIMESTAMPTZ),
+            ];
+            signed.with(params, |params| connection.query_typed_one(&sql, params))?.try_get(0)
         })?;
         Ok(commanded(&answer))
     }
@@ -142,10 +143,14 @@ impl Store for Postgres {
 
     /// The oldest reader is checked in the statement that writes (R20).
     fn open(&self, request: &Open) -> Result<Opened, StoreError> {
-        let sql = self.sql("select * from {s}.open($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
+        let sql =
+            self.sql("select * from {s}.open($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)");
         let request = request.clone();
         let (label, build) = (storable(&request.label), storable(&request.build));
         let application = storable(&request.application);
+        let queues = request.queues.as_ref();
+        let queues =
+            queues.map(|queues| queues.iter().map(ToString::to_string).collect::<Vec<_>>());
         let (opened, stored) =
             self.shared.leases.call(RetryOnDisconnect::Once, move |connection| {
                 let row = connection.query_typed_one(
@@ -168,6 +173,8 @@ impl Store for Postgres {
                                 .collect::<Vec<_>>(),
                             Type::INT8_ARRAY,
                         ),
+                        (&queues, Type::TEXT_ARRAY),
+                        (&i64::from(request.concurrency), Type::INT8),
                         (&micros(request.lease), Type::INT8),
                         (&At(request.not_after), Type::TIMESTAMPTZ),
                         (&crate::migrate::VERSION, Type::INT4),
@@ -186,7 +193,7 @@ impl Store for Postgres {
     }
 
     fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
-        let sql = self.sql("select now, is_alive from {s}.renew($1, $2, $3)");
+        let sql = self.sql("select now, is_alive from {s}.renew($1, $2, $3, $4)");
         let request = request.clone();
         self.shared.leases.call(RetryOnDisconnect::Once, move |connection| {
             let row = connection.query_typed_one(
@@ -194,6 +201,7 @@ impl Store for Postgres {
                 &[
                     (&request.session.as_uuid(), Type::UUID),
                     (&micros(request.lease), Type::INT8),
+                    (&request.clock_offset, Type::INT8),
                     (&At(request.not_after), Type::TIMESTAMPTZ),
                 ],
             )?;
@@ -217,10 +225,8 @@ impl Store for Postgres {
         request.definitions.iter().try_for_each(scheduler_store::ScheduleSpec::check)?;
         let names = request.definitions.iter().map(|each| each.name.clone()).collect();
         let (session, not_after) = (Some(request.session), request.not_after);
-        let (limits, opened) = (request.limits.clone(), request.first_opened);
         // A task's jobs are claimed only when its limits are known, also while a schedule is locked.
-        let register = move |all: &mut StoredLimits| all.register(&limits, opened);
-        change_limits(&self.shared.claims, self.schema_of(), session, not_after, register)?;
+        register_limits(&self.shared.claims, self.schema_of(), request)?;
         let request = request.clone();
         change_locked(
             &self.shared.claims,
@@ -273,17 +279,19 @@ impl Store for Postgres {
     }
 
     fn reap(&self, request: &Reap) -> Result<Reaped, StoreError> {
-        let sessions = self.sql("select * from {s}.reap_sessions($1, $2, $3)");
+        let sessions = self.sql("select * from {s}.reap_sessions($1, $2, $3, $4)");
         let jobs = self.sql("select {job_names} from {s}.reap_jobs($1, $2, $3, $4, $5, $6)");
         let request = request.clone();
         self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
             let dead: Vec<Uuid> =
                 request.dead.iter().map(|lease| lease.session.as_uuid()).collect();
             let marks: Vec<i64> = request.dead.iter().map(|lease| lease.mark).collect();
+            let found_by = storable(&request.found_by);
             connection.transact(|tx| {
                 let params: Params<'_> = &[
                     (&dead, Type::UUID_ARRAY),
                     (&marks, Type::INT8_ARRAY),
+                    (&found_by, Type::TEXT),
                     (&At(request.not_after), Type::TIMESTAMPTZ),
                 ];
                 let row = tx.query_typed_one(&sessions, params)?;
@@ -350,51 +358,80 @@ impl Store for Postgres {
         Ok((self.sql(&sql), statement_json(jobs)?))
     }
 
-    fn command(
+    fn command_by(
         &self,
+        signature: Option<&Signature>,
         command: &Command,
         not_after: StoreTime,
     ) -> Result<CommandOutcome, StoreError> {
         command.check()?;
-        let schema = self.schema_of();
+        let (schema, signed) = (self.schema_of(), Signed::new(signature));
         let name = match command {
-            Command::Cancel { job } => return self.job_command("cancel", None, *job, not_after),
-            Command::Retry { job } => return self.job_command("retry", None, *job, not_after),
-            Command::Delete { job } => return self.job_command("remove", None, *job, not_after),
+            Command::Cancel { job }
+            | Command::Retry { job }
+            | Command::Delete { job }
+            | Command::RunNow { job, .. } => {
+                return self.job_command(command, *job, signed, not_after);
+            }
             Command::Edit { job, fence, payload } => {
-                return edit_job(self.caller(), schema, (*job, *fence), payload.clone(), not_after);
+                let payload = (payload.clone(), signed);
+                return edit_job(self.caller(), schema, (*job, *fence), payload, not_after);
             }
-            Command::RunNow { schedule, job } => {
-                return self.job_command("run_now", Some(schedule.clone()), *job, not_after);
+            Command::PauseNode { session, until, by, reason } => {
+                let by = (&**by, &**reason, signed);
+                return pause_node(self.caller(), schema, *session, *until, by, not_after);
             }
-            Command::Pause { schedule, .. }
-            | Command::Resume { schedule }
-            | Command::Reschedule { schedule, .. }
-            | Command::Remove { schedule } => schedule.clone(),
-            Command::SetLimit { task, scope, limit } => {
-                let (task, scope, limit) = (task.clone(), *scope, limit.clone());
-                let set = move |limits: &mut StoredLimits| limits.set(&task, scope, limit.clone());
-                return change_limits(self.caller(), schema, None, not_after, set)
-                    .map(|()| CommandOutcome::Done);
+            Command::ResumeNode { session } => {
+                return resume_node(self.caller(), schema, *session, signed, not_after);
             }
-            Command::Put { definition } => definition.name.clone(),
+            Command::SetLimit { .. } => {
+                let by = signature.cloned();
+                return set_limit(self.caller(), schema, command.clone(), by, not_after);
+            }
             Command::PauseJobs { scope, until, by, reason } => {
-                return pause_jobs(self.caller(), schema, scope, *until, (by, reason), not_after);
+                let by = (&**by, &**reason, signed);
+                return pause_jobs(self.caller(), schema, scope, *until, by, not_after);
             }
             Command::ResumeJobs { scope } => {
-                return resume_jobs(self.caller(), schema, scope, not_after);
+                return resume_jobs(self.caller(), schema, scope, signed, not_after);
             }
+            Command::Pause { .. }
+            | Command::Resume { .. }
+            | Command::Reschedule { .. }
+            | Command::Remove { .. }
+            | Command::Put { .. } => command.schedule().unwrap_or_default().to_owned(),
         };
-        let (command, names) = (command.clone(), vec![name.clone()]);
+        let (command, signature) = (command.clone(), signature.cloned());
+        let names = vec![name.clone()];
         change_locked(self.caller(), schema, names, None, not_after, move |schedules| {
-            schedules.on_row(&name, |row, now, is_busy| {
-                StoredSchedule::execute(row, &command, now, is_busy)
-            })
+            schedules.command(&name, &command, signature.as_ref())
+        })
+    }
+
+    fn note(&self, action: &Action, adds: bool) -> Result<(), StoreError> {
+        let (action, sql) = (action.clone(), self.sql(&keep_action()));
+        self.caller().call(RetryOnDisconnect::Never, move |connection| {
+            write_action(connection, &sql, &action, adds)
+        })
+    }
+
+    fn actions(&self, filter: &ActionFilter, limit: u32) -> Result<Vec<Action>, StoreError> {
+        let template = "select {action_names} from {s}.list_actions($1, $2, $3, $4, $5)";
+        let filter = filter.clone();
+        self.ask(template, move |client, sql| {
+            let params: Params<'_> = &[
+                (&filter.since.map(At), Type::TIMESTAMPTZ),
+                (&filter.by, Type::TEXT),
+                (&filter.task, Type::TEXT),
+                (&filter.after.map(ActionId::as_uuid), Type::UUID),
+                (&i64::from(limit), Type::INT8),
+            ];
+            client.query_typed(sql, params)?.iter().map(read_action).collect()
         })
     }
 
     fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
-        let (request, sql) = (request.clone(), self.sql(Selected::COMMAND));
+        let (request, sql) = (request.clone(), self.sql(&Selected::command_sql()));
         let filter = Selected(request.filter.clone());
         self.caller().call(RetryOnDisconnect::Never, move |connection| {
             filter.command(connection, &sql, &request)
@@ -402,13 +439,14 @@ impl Store for Postgres {
     }
 
     fn prune(&self, request: &Prune) -> Result<u64, StoreError> {
-        let sql = self.sql("select {s}.prune($1, $2, $3, $4, $5)");
+        let sql = self.sql("select {s}.prune($1, $2, $3, $4, $5, $6)");
         let request = request.clone();
         self.shared.claims.call(RetryOnDisconnect::Never, move |connection| {
             let params: Params<'_> = &[
                 (&micros(request.keep_done), Type::INT8),
                 (&micros(request.keep_parked), Type::INT8),
                 (&micros(request.keep_over), Type::INT8),
+                (&micros(request.keep_actions), Type::INT8),
                 (&i64::from(request.limit), Type::INT8),
                 (&At(request.not_after), Type::TIMESTAMPTZ),
             ];
@@ -447,26 +485,8 @@ impl Store for Postgres {
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
-        let template = "select id, label, build, opened_at, has_run_out, application, tasks, versions from {s}.list_sessions()";
-        self.ask(template, |client, sql| {
-            let rows = client.query_typed(sql, &[])?;
-            let sessions = rows.iter().map(|row| {
-                let names: Vec<&str> = row.try_get(6)?;
-                let versions: Vec<i64> = row.try_get(7)?;
-                let task = |(name, version): (&str, i64)| SessionTask {
-                    name: name.into(),
-                    version: small(version),
-                };
-                let id = SessionId::from_uuid(row.try_get(0)?);
-                let mut session = SessionInfo::new(id, row.try_get::<_, At>(3)?.0);
-                session.label = row.try_get(1)?;
-                session.build = row.try_get(2)?;
-                session.has_run_out = row.try_get(4)?;
-                session.application = row.try_get(5)?;
-                session.tasks = names.into_iter().zip(versions).map(task).collect();
-                Ok(session)
-            });
-            sessions.collect()
+        self.ask(SESSIONS, |client, sql| {
+            client.query_typed(sql, &[])?.iter().map(read_session).collect()
         })
     }
 

@@ -59,6 +59,7 @@ fn a_publication_of_all_tables_lets_jobs_go_that_have_ended() {
         keep_done: Duration::ZERO,
         keep_parked: Duration::ZERO,
         keep_over: Duration::ZERO,
+        keep_actions: Duration::ZERO,
         limit: 100,
         not_after: END,
     };

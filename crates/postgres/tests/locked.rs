@@ -129,7 +129,13 @@ fn a_job_that_a_client_has_locked_keeps_no_other_command_back() {
     let retry = format!("begin; select {}.retry({})", store.schema(), uuid(2));
     client.batch_execute(&retry).expect("a request that is not committed");
     let parked = JobFilter { state: Some(JobState::Parked), ..JobFilter::default() };
-    let all = CommandAll { action: JobAction::Retry, filter: parked, limit: 100, not_after: END };
+    let all = CommandAll {
+        action: JobAction::Retry,
+        filter: parked,
+        limit: 100,
+        signature: None,
+        not_after: END,
+    };
     assert_eq!(store.command_all(&all).expect("an answer").done, 2);
     client.batch_execute("rollback").expect("a rollback");
     assert_eq!(store.command_all(&all).expect("an answer").done, 1);

@@ -55,6 +55,8 @@ fn tables_that_a_newer_library_has_changed_are_refused_and_stay_as_they_are() {
     assert!(text.contains("99") && text.contains("98") && text.contains("help:"), "{text}");
     // A store that was opened before finds out when it opens a session (R20).
     let request = Open {
+        queues: None,
+        concurrency: 4,
         id: SessionId::from_uuid(Uuid::from_u128(2)),
         replaces: Some(SessionId::from_uuid(Uuid::from_u128(1))),
         label: String::new(),

@@ -454,3 +454,26 @@ fn a_claim_may_be_undone_by_a_crash_unless_the_job_must_not_run_twice() {
     assert_eq!(poll("once", true), (1, "on".to_owned()));
     assert_eq!(poll("none", true), (0, "on".to_owned()));
 }
+
+/// A page of actions and a prune read a range of the index, however many there are.
+#[test]
+fn actions_are_read_and_pruned_by_their_time() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let schema = store.schema();
+    let list = format!("select * from {schema}.list_actions(null, null, null, null, 50)");
+    let prune = format!(
+        "select {schema}.prune(86400000000, 86400000000, 86400000000, 86400000000, 1000, 'infinity')"
+    );
+    let nothing = [pages(&mut client, &list), pages(&mut client, &prune)];
+    let actions = format!(
+        "insert into {schema}.action select gen_random_uuid(), now() - n * '1 second'::interval, 'anna', 'test', '', '', 'retry', 'jobs',
+           'all', null, 1, '', '', '' from generate_series(1, 20000) n; vacuum analyze {schema}.action"
+    );
+    for statement in actions.split("; ") {
+        client.batch_execute(statement).expect("actions");
+    }
+    let many = [pages(&mut client, &list), pages(&mut client, &prune)];
+    assert!(many[0] < nothing[0] + 80, "{many:?} pages in place of {nothing:?}");
+    assert!(many[1] < nothing[1] + 20, "{many:?} pages in place of {nothing:?}");
+}

@@ -62,7 +62,14 @@ impl Race {
 }
 
 fn reap(dead: Vec<Lease>) -> Reap {
-    Reap { dead, max_lost: 3, spread: SECOND, draw: 1, not_after: END }
+    Reap {
+        found_by: "finder".to_owned(),
+        dead,
+        max_lost: 3,
+        spread: SECOND,
+        draw: 1,
+        not_after: END,
+    }
 }
 
 /// A job of a session that is gone.
@@ -324,10 +331,15 @@ fn commands_about_a_job_that_another_takes_out_of_those_that_have_ended() {
     for (first, command, outcome, is_left) in [
         ("select {s}.retry({id})", &retry, CommandOutcome::Done, true),
         ("select {s}.remove({id})", &retry, CommandOutcome::NotFound, false),
-        ("select {s}.prune(0, 0, 0, 1000, 'infinity')", &retry, CommandOutcome::NotFound, false),
+        ("select {s}.prune(0, 0, 0, 0, 1000, 'infinity')", &retry, CommandOutcome::NotFound, false),
         ("select {s}.retry({id})", &remove, CommandOutcome::Done, false),
         ("select {s}.remove({id})", &remove, CommandOutcome::NotFound, false),
-        ("select {s}.prune(0, 0, 0, 1000, 'infinity')", &remove, CommandOutcome::NotFound, false),
+        (
+            "select {s}.prune(0, 0, 0, 0, 1000, 'infinity')",
+            &remove,
+            CommandOutcome::NotFound,
+            false,
+        ),
         ("select {s}.retry({id})", &cancel, CommandOutcome::NotInState(JobState::Done), true),
     ] {
         for key in [None, Some("k")] {
@@ -367,7 +379,7 @@ fn commands_by_filter_leave_jobs_alone_that_another_takes_out_of_those_that_have
     let both = ["retry", "remove"].map(|action| {
         format!("select {{s}}.command_all('{action}', p_state => 'done', p_limit => 10)")
     });
-    let prune = "select {s}.prune(0, 0, 0, 1000, 'infinity')".to_owned();
+    let prune = "select {s}.prune(0, 0, 0, 0, 1000, 'infinity')".to_owned();
     for first in both.into_iter().chain([prune]) {
         for action in [JobAction::Retry, JobAction::Delete] {
             let mut race = race(server);
@@ -375,7 +387,7 @@ fn commands_by_filter_leave_jobs_alone_that_another_takes_out_of_those_that_have
             finished(&race.store, 1..=4, 4);
             race.begin(&first);
             let filter = JobFilter { state: Some(JobState::Done), ..JobFilter::default() };
-            let request = CommandAll { action, filter, limit: 10, not_after: END };
+            let request = CommandAll { action, filter, limit: 10, signature: None, not_after: END };
             let answer = race.store.command_all(&request);
             assert_eq!(answer, Ok(BulkOutcome { done: 0, last: None }), "{action:?} after {first}");
             race.one.batch_execute("commit").expect("a commit");
@@ -394,7 +406,8 @@ fn a_command_by_filter_leaves_a_job_alone_that_is_another_by_then() {
     // It was retried by hand, and waits for a worker.
     race.begin(&format!("select {{s}}.retry({})", uuid(1)));
     let filter = JobFilter { state: Some(JobState::Parked), ..JobFilter::default() };
-    let retry = CommandAll { action: JobAction::Retry, filter, limit: 10, not_after: END };
+    let retry =
+        CommandAll { action: JobAction::Retry, filter, limit: 10, signature: None, not_after: END };
     assert_eq!(race.store.command_all(&retry), Ok(BulkOutcome { done: 0, last: None }));
     race.one.batch_execute("commit").expect("a commit");
     assert_eq!(race.state(1), JobState::Ready);

@@ -184,8 +184,12 @@ fn a_statement_that_takes_too_long_is_given_up_and_the_next_one_is_not_delayed()
     // A renewal has a connection of its own.
     let store_of_leases = store.clone();
     let claim = thread::spawn(move || store_of_leases.poll(&poll_of(me, "a", 1)));
-    let renew =
-        scheduler_store::Renew { session: me, lease: Duration::from_secs(60), not_after: END };
+    let renew = scheduler_store::Renew {
+        clock_offset: None,
+        session: me,
+        lease: Duration::from_secs(60),
+        not_after: END,
+    };
     assert!(store.renew(&renew).expect("a renewal").is_alive);
     assert!(claim.join().expect("no panic").is_err());
     blocker.batch_execute("commit").expect("the table is free");

@@ -87,7 +87,9 @@ impl Stage {
     fn settle(&self) {
         let (unknown, not_after) = (session(u128::MAX), END);
         self.store.close(&Close { session: unknown, not_after }).expect("claims");
-        self.store.renew(&Renew { session: unknown, lease: DAY, not_after }).expect("leases");
+        self.store
+            .renew(&Renew { clock_offset: None, session: unknown, lease: DAY, not_after })
+            .expect("leases");
         let nothing = Command::ResumeJobs { scope: PauseScope::Queue("none".into()) };
         self.store.command(&nothing, END).expect("callers");
     }
@@ -185,7 +187,9 @@ fn sessions(stage: &Stage) {
     stage.enqueue("enqueue", stage.jobs(3));
     let jobs = stage.poll("poll", &poll_of(other, "a", 3), 3);
     stage.ask("renew", 1, |store| {
-        store.renew(&Renew { session: other, lease: DAY, not_after }).expect("a renewal")
+        store
+            .renew(&Renew { clock_offset: None, session: other, lease: DAY, not_after })
+            .expect("a renewal")
     });
     let held = stage.ask("held", 3, |store| store.held(other).expect("claims"));
     assert_eq!(held.len(), 3);
@@ -205,14 +209,27 @@ fn sessions(stage: &Stage) {
     let leases = Poll { with_leases: true, ..poll_of(me, "a", 3) };
     let polled = stage.ask("poll with leases", 3, |store| store.poll(&leases).expect("leases"));
     let dead = polled.leases.into_iter().filter(|lease| lease.session == dead).collect();
-    let reap = |dead| Reap { dead, max_lost: 3, spread: DAY, draw: 1, not_after };
+    let reap = |dead| Reap {
+        found_by: "finder".to_owned(),
+        dead,
+        max_lost: 3,
+        spread: DAY,
+        draw: 1,
+        not_after,
+    };
     let reaped = stage.ask("reap", 3, |store| store.reap(&reap(dead)).expect("a reap"));
     assert_eq!(reaped.jobs.len(), 3);
     reaped.jobs.iter().for_each(|job| stage.forget(job.id));
     stage.ask("reap of nothing", 0, |store| store.reap(&reap(Vec::new())).expect("a reap"));
     stage.ask("sessions", 1, |store| store.sessions().expect("sessions"));
-    let request =
-        Prune { keep_done: DAY, keep_parked: DAY, keep_over: DAY, limit: 1_000, not_after };
+    let request = Prune {
+        keep_done: DAY,
+        keep_parked: DAY,
+        keep_over: DAY,
+        keep_actions: DAY,
+        limit: 1_000,
+        not_after,
+    };
     stage.ask("prune", 0, |store| store.prune(&request).expect("a prune"));
 }
 
@@ -341,7 +358,7 @@ fn lists(stage: &Stage) {
         ("delete all", JobAction::Delete, JobState::Ready),
     ] {
         let filter = JobFilter { state: Some(state), ..JobFilter::default() };
-        let request = CommandAll { action, filter, limit: 2, not_after: END };
+        let request = CommandAll { action, filter, limit: 2, signature: None, not_after: END };
         stage.ask(name, 50, |store| store.command_all(&request).expect(name));
     }
     stage.forget(parked);

@@ -5,7 +5,10 @@ use std::fs;
 use postgres_server::Server;
 use scheduler_postgres::postgres::{Client, NoTls};
 use scheduler_postgres::{ConnectError, Postgres};
-use scheduler_store::{End, Enqueued, Finish, JobFilter, JobState, NewJob, Store, Uuid};
+use scheduler_store::{
+    ActionFilter, ActionId, Command, End, Enqueued, Finish, JobFilter, JobState, NewJob,
+    PauseScope, Signature, Store, StoreTime, Uuid,
+};
 
 use crate::support::{client, enqueue, id, open, poll_of, schema, server};
 
@@ -94,7 +97,9 @@ impl Shop {
 }
 
 /// Changes of tables, which only the program makes.
-const WRITES: [&str; 9] = [
+const WRITES: [&str; 11] = [
+    "insert into {s}.action (verb) values ('pause')",
+    "delete from {s}.action",
     "update {s}.job set payload = ''",
     "delete from {s}.job",
     "insert into {s}.job (task) values ('a')",
@@ -128,7 +133,8 @@ const COMMANDS: [&str; 10] = [
     "select {s}.resume_queue('mail')",
 ];
 
-const READS: [&str; 4] = [
+const READS: [&str; 5] = [
+    "select at, done_by, session_role, verb, target from {s}.action",
     "select id, payload, error from {s}.jobs",
     "select * from {s}.list(null, null, null, null, null, null, 9)",
     "select * from {s}.depths()",
@@ -280,6 +286,61 @@ fn a_pause_has_the_role_of_the_person_who_made_it() {
     // Made again by the program, it is the program's.
     shop.can("shop_app", &["select {s}.pause_jobs('task', 'a', 'anna', '', null, 'infinity')"]);
     assert_eq!(by(&store)[0], "anna");
+}
+
+/// So is each other change in SQL, in one transaction with its action.
+#[test]
+fn an_action_in_sql_has_the_role_of_the_person_who_made_it() {
+    let Some(shop) = Shop::new() else { return };
+    let store = shop.store("shop_app").expect("a store");
+    enqueue(&store, (1..=3).map(|number| NewJob::new(id(number), "mail")).collect());
+    let job = format!("'{}'", id(1));
+    let signed = "p_by => 'anna', p_reason => 'a test'";
+    shop.can(
+        "shop_operator",
+        &[
+            &format!("select {{s}}.cancel({job}, {signed})"),
+            &format!("select {{s}}.retry({job}, {signed})"),
+            &format!("select {{s}}.edit({job}, '12', {signed})"),
+            &format!("select {{s}}.command_all('remove', p_task => 'mail', {signed})"),
+            &format!("select {{s}}.pause_queue('slow', {signed})"),
+            "select {s}.resume_queue('slow')",
+            "begin; select {s}.pause_task('mail'); rollback",
+            "select {s}.cancel('00000000-0000-0000-0000-0000000000ff')",
+        ],
+    );
+    let actions = store.actions(&ActionFilter::default(), 100).expect("actions");
+    let shown = actions.iter().rev().map(|action| {
+        format!("{}/{} {action} x{} {}", action.by, action.role, action.count, action.reason)
+    });
+    let job = id(1).to_string();
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        [
+            format!("anna/shop_operator cancel of job `{job}` x1 a test"),
+            format!("anna/shop_operator retry of job `{job}` x1 a test"),
+            format!("anna/shop_operator edit of job `{job}` x1 a test"),
+            "anna/shop_operator delete of 3 jobs: task mail x3 a test".to_owned(),
+            "anna/shop_operator pause of queue `slow` x1 a test".to_owned(),
+            "shop_operator/shop_operator resume of queue `slow` x1 ".to_owned(),
+        ]
+    );
+    assert_eq!((&*actions[3].before, &*actions[3].after), ("0 bytes", "2 bytes"));
+    assert_eq!(actions[0].address, "127.0.0.1");
+    assert!(actions.iter().all(|action| action.node.is_empty()));
+    // The program's own commands have no role beside the name.
+    let mut signature = Signature::by("berta");
+    signature.action = Some(ActionId::from_uuid(id(9).as_uuid()));
+    let resume = Command::ResumeJobs { scope: PauseScope::Queue("slow".to_owned()) };
+    store.command_by(Some(&signature), &resume, StoreTime::MAX).expect("it is resumed");
+    let last = store.actions(&ActionFilter::default(), 1).expect("actions").remove(0);
+    assert_eq!((&*last.by, &*last.role), ("berta", ""));
+    let roles = shop.sql("select distinct session_role from {s}.action order by 1");
+    let roles = shop.connect("shop_reader").query(&roles, &[]).expect("roles");
+    assert_eq!(
+        roles.iter().map(|row| row.get(0)).collect::<Vec<String>>(),
+        ["shop_app", "shop_operator"]
+    );
 }
 
 /// PostgreSQL lets everybody execute a new function, and looks names up in the caller's path: neither holds for any of the schema.

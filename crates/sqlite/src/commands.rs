@@ -1,20 +1,99 @@
 //! Commands of people and of the program.
 
-use rusqlite::params;
+use rusqlite::types::ToSqlOutput;
+use rusqlite::{params, params_from_iter};
 use scheduler_store::{
-    BulkOutcome, Command, CommandAll, CommandOutcome, Fence, JobId, JobPause, JobState, Origin,
-    Pause, PauseScope, Payload, StoreTime, StoredSchedule, TickJob,
+    ACTION_COLUMNS, Action, ActionFilter, BulkOutcome, Command, CommandAll, CommandOutcome, Fence,
+    JobId, JobPause, JobState, Origin, Pause, PauseScope, Payload, Signature, StoreTime,
+    StoredSchedule, TickJob,
 };
 
+use crate::fields::{FieldReader, bound_all, sql};
 use crate::rows::SqliteJob;
 use crate::tx::Tx;
 
 impl Tx<'_> {
-    pub(crate) fn command(&self, command: &Command) -> rusqlite::Result<CommandOutcome> {
+    pub(crate) fn command_by(
+        &self,
+        signature: Option<&Signature>,
+        command: &Command,
+    ) -> rusqlite::Result<CommandOutcome> {
+        let Some(signature) = signature else { return self.command((command, "")) };
+        let before = command.schedule().map_or(Ok(None), |name| self.schedule(name))?;
+        let job = command.job().map_or(Ok(None), |id| self.job(id))?;
+        let is_limit = matches!(command, Command::SetLimit { .. });
+        let limits = is_limit.then(|| self.all_limits()).transpose()?;
+        let outcome = self.command((command, &signature.by))?;
+        if outcome == CommandOutcome::Done {
+            let entry = match command.schedule() {
+                Some(name) => {
+                    let after = self.schedule(name)?;
+                    signature.entry_of_schedule(command, before.as_ref(), after.as_ref(), self.now)
+                }
+                None => match command.node() {
+                    Some(session) => {
+                        signature.entry_of_node(command, &self.label_of(session)?, self.now)
+                    }
+                    None => match &limits {
+                        Some(before) => {
+                            let limits = (before, &self.all_limits()?);
+                            signature.entry_of_limit(command, limits, self.now)
+                        }
+                        None => signature.entry_of(command, job.as_ref(), self.now),
+                    },
+                },
+            };
+            self.keep(&entry, signature.scope.is_some())?;
+        }
+        Ok(outcome)
+    }
+
+    /// Keeps an action. One that is there already counts on, or stays as it is.
+    pub(crate) fn keep(&self, action: &Action, adds: bool) -> rusqlite::Result<()> {
+        let sql = sql!(
+            "INSERT INTO scheduler_action ({action}) VALUES ({action_values}) \
+             ON CONFLICT (id) DO UPDATE SET count = count + iif(?1, excluded.count, 0)"
+        );
+        let values = bound_all(&ACTION_COLUMNS, action);
+        let values = std::iter::once(ToSqlOutput::from(adds)).chain(values);
+        self.execute(sql, params_from_iter(values)).map(drop)
+    }
+
+    /// Those that a filter selects, the latest first.
+    pub(crate) fn actions(
+        &self,
+        filter: &ActionFilter,
+        limit: u32,
+    ) -> rusqlite::Result<Vec<Action>> {
+        let id = filter.after.map(|after| after.as_uuid().into_bytes());
+        let sql = "SELECT at FROM scheduler_action WHERE id = ?1";
+        let at = self.first(sql, params![id], |row| row.get::<_, i64>(0))?;
+        let last = match (id, at) {
+            (Some(_), None) => return Ok(Vec::new()),
+            (id, at) => id.zip(at).map_or((vec![0xFF; 17], i64::MAX), |(id, at)| (id.to_vec(), at)),
+        };
+        let sql = sql!(
+            "SELECT {action} FROM scheduler_action INDEXED BY scheduler_action_at \
+             WHERE at >= ?1 AND (at, id) < (?2, ?3) AND (?4 IS NULL OR done_by = ?4) \
+             AND (?5 IS NULL OR task = ?5 OR target = ?5 AND kind IN ('job', 'task', 'queue', 'schedule')) \
+             ORDER BY at DESC, id DESC LIMIT ?6"
+        );
+        let since = filter.since.map_or(i64::MIN, StoreTime::as_micros);
+        let (by, task) = (&filter.by, &filter.task);
+        self.all(sql, params![since, last.1, last.0, by, task, limit], |row| {
+            let (mut fields, mut action) = (FieldReader::new(row), Action::empty());
+            for (at, column) in ACTION_COLUMNS.iter().enumerate() {
+                (column.set)(&mut action, fields.value(at, column)?);
+            }
+            Ok(action)
+        })
+    }
+
+    fn command(&self, (command, by): (&Command, &str)) -> rusqlite::Result<CommandOutcome> {
         match command {
             Command::Pause { schedule, .. }
             | Command::Resume { schedule }
-            | Command::Reschedule { schedule, .. } => self.change(schedule, command),
+            | Command::Reschedule { schedule, .. } => self.change(schedule, (command, by)),
             Command::PauseJobs { scope, until, by, reason } => {
                 self.pause_jobs(scope, &Pause::new(self.now, *until, by, reason))
             }
@@ -23,7 +102,11 @@ impl Tx<'_> {
                 self.change_limits(|limits| limits.set(task, *scope, limit.clone()))?;
                 Ok(CommandOutcome::Done)
             }
-            Command::Put { definition } => self.change(&definition.name, command),
+            Command::PauseNode { session, until, by, reason } => {
+                self.pause_node(*session, &Pause::new(self.now, *until, by, reason))
+            }
+            Command::ResumeNode { session } => self.resume_node(*session),
+            Command::Put { definition } => self.change(&definition.name, (command, by)),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job),
             // By its name alone, so that a row goes that cannot be read.
             Command::Remove { schedule } => {
@@ -44,13 +127,16 @@ impl Tx<'_> {
             // One may have made another ready, or keep it from that.
             let job = self.job(job.id)?.filter(|job| request.filter.selects(job));
             let Some(job) = job else { continue };
-            let is_done = self.command(&request.action.of(job.id))? == CommandOutcome::Done;
+            let is_done = self.command((&request.action.of(job.id), ""))? == CommandOutcome::Done;
             all.done += u64::from(is_done);
+        }
+        if let Some(entry) = request.entry(all.done, self.now) {
+            self.keep(&entry, true)?;
         }
         Ok(all)
     }
 
-    fn change(&self, name: &str, command: &Command) -> rusqlite::Result<CommandOutcome> {
+    fn change(&self, name: &str, command: (&Command, &str)) -> rusqlite::Result<CommandOutcome> {
         self.on_row(name, |row, is_busy| StoredSchedule::execute(row, command, self.now, is_busy))
     }
 
@@ -183,7 +269,7 @@ impl Tx<'_> {
     }
 }
 
-fn done_if(is_found: bool) -> CommandOutcome {
+pub(crate) fn done_if(is_found: bool) -> CommandOutcome {
     if is_found { CommandOutcome::Done } else { CommandOutcome::NotFound }
 }
 

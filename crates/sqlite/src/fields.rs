@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use scheduler_store::{
-    Column, ColumnKind, ColumnValue, JOB_COLUMNS, JobRow, LIMIT_COLUMNS, NEW_JOB_COLUMNS,
-    NewColumn, SCHEDULE_COLUMNS, StoreTime, Uuid,
+    ACTION_COLUMNS, Column, ColumnKind, ColumnValue, JOB_COLUMNS, JobRow, LIMIT_COLUMNS,
+    NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime, Uuid,
 };
 
 /// The number of characters of a wrong text that are shown.
@@ -44,7 +44,7 @@ impl<'a> FieldReader<'a> {
         }))
     }
 
-    fn opt_int(
+    pub(crate) fn opt_int(
         &mut self,
         column: usize,
         range: RangeInclusive<i64>,
@@ -70,7 +70,7 @@ impl<'a> FieldReader<'a> {
         }))
     }
 
-    fn opt_text(&mut self, column: usize) -> rusqlite::Result<Option<String>> {
+    pub(crate) fn opt_text(&mut self, column: usize) -> rusqlite::Result<Option<String>> {
         let value = self.row.get_ref(column)?;
         Ok(match value {
             ValueRef::Null => None,
@@ -97,6 +97,11 @@ impl<'a> FieldReader<'a> {
                 Vec::new()
             }
         })
+    }
+
+    pub(crate) fn opt_bytes(&mut self, column: usize) -> rusqlite::Result<Option<Vec<u8>>> {
+        let is_null = self.row.get_ref(column)? == ValueRef::Null;
+        (!is_null).then(|| self.bytes(column)).transpose()
     }
 
     pub(crate) fn opt_uuid(&mut self, column: usize) -> rusqlite::Result<Option<Uuid>> {
@@ -220,6 +225,8 @@ pub(crate) fn with_columns(text: &str) -> String {
             "{limit_values}",
             &joined((1..=LIMIT_COLUMNS.len()).map(|number| format!("?{number}"))),
         )
+        .replace("{action}", &joined(ACTION_COLUMNS.iter().map(|column| column.name.to_owned())))
+        .replace("{action_values}", &values(ACTION_COLUMNS.len()))
 }
 
 /// The value of a column in the JSON of a new job. The statement makes an identity of its text.

@@ -2,11 +2,12 @@
 
 use rusqlite::params;
 use scheduler_store::{
-    ClaimRef, End, Finish, Finished, JobState, OnLost, Prune, SessionId, StoreTime, micros,
+    ClaimRef, End, Finish, Finished, JobState, OnLost, Prune, SessionId, StoreTime, StoredJob,
+    micros,
 };
 
 use crate::fields::sql;
-use crate::rows::{SqliteJob, capped};
+use crate::rows::{SqliteJob, capped, read_schedule};
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -47,9 +48,8 @@ impl Tx<'_> {
         {
             row.job.end(end, "", self.now);
             row.is_gone = *end == End::Gone;
-            let schedule = row.job.origin.as_ref().map(|origin| origin.schedule.clone());
+            self.run_ended(&row.job)?;
             self.ended.borrow_mut().push(row);
-            schedule.map_or(Ok(()), |schedule| self.after_job(&schedule))?;
             return Ok(Finished::Stored(JobState::Done));
         }
         let row = match self.find(held.job)? {
@@ -77,14 +77,23 @@ impl Tx<'_> {
         }
         row.job.end(end, &node, self.now);
         row.is_gone = *end == End::Gone;
-        let (state, origin) = (row.job.state, row.job.origin.clone());
+        let job = row.job.clone();
         self.store(row)?;
-        if !state.is_unfinished()
-            && let Some(origin) = &origin
-        {
-            self.after_job(&origin.schedule)?;
+        if !job.state.is_unfinished() {
+            self.run_ended(&job)?;
         }
-        Ok(Finished::Stored(state))
+        Ok(Finished::Stored(job.state))
+    }
+
+    /// A run has ended a job, whose row is as it is left.
+    pub(crate) fn run_ended(&self, job: &StoredJob) -> rusqlite::Result<()> {
+        let Some(origin) = &job.origin else { return Ok(()) };
+        let sql = sql!("SELECT {schedule} FROM scheduler_schedule WHERE name = ?1");
+        if let Some(Ok(mut schedule)) = self.first(sql, params![origin.schedule], read_schedule)? {
+            schedule.note_end(job, self.now);
+            self.write_schedule(&schedule)?;
+        }
+        self.after_job(&origin.schedule)
     }
 
     /// Writes a job whose state may be another one now.
@@ -141,6 +150,13 @@ impl Tx<'_> {
                ORDER BY until, task, key LIMIT ?2)",
             params![self.now.as_micros(), request.limit],
         )?;
-        Ok((parked + over) as u64 + done)
+        self.prune_sessions(request.limit)?;
+        let actions = self.execute(
+            "DELETE FROM scheduler_action WHERE id IN (\
+               SELECT id FROM scheduler_action INDEXED BY scheduler_action_at \
+               WHERE at <= ?1 ORDER BY at, id LIMIT ?2)",
+            params![until(request.keep_actions).as_micros(), request.limit],
+        )?;
+        Ok((parked + over + actions) as u64 + done)
     }
 }

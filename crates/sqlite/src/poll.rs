@@ -38,7 +38,9 @@ impl Tx<'_> {
         let resumed = paused.iter().filter_map(|paused| paused.pause.until);
         polled.next_job = resumed.chain(self.next_job(&lines)?).min();
         polled.paused = paused.into_iter().map(|paused| paused.scope).collect();
-        self.claim_due(lines, request, pool, &mut polled)?;
+        polled.is_paused = self.is_node_paused(request.session)?;
+        let limit = if polled.is_paused { 0 } else { request.limit };
+        self.claim_due(lines, &Poll { limit, ..request.clone() }, pool, &mut polled)?;
         let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
         for task in tasks {
             self.due(task, pool, &mut polled)?;

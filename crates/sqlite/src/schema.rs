@@ -48,7 +48,7 @@ INSERT OR IGNORE INTO scheduler_meta (id, version, min_reader, fence) VALUES (1,
 const TABLES: &str = concat!(
     "\
 -- One row is the life of one process. Its lease is in microseconds since the start of the machine. `tasks` has name and
--- version of each task, with a zero byte after each.
+-- version of each task, with a zero byte after each; `queues` the same of queues, or null for all.
 CREATE TABLE scheduler_session (
   id BLOB PRIMARY KEY NOT NULL,
   label TEXT NOT NULL,
@@ -58,8 +58,36 @@ CREATE TABLE scheduler_session (
   opened_at INTEGER NOT NULL,
   boot TEXT NOT NULL,
   lease_until INTEGER NOT NULL,
-  renewals INTEGER NOT NULL
+  renewals INTEGER NOT NULL,
+  queues BLOB,
+  concurrency INTEGER NOT NULL,
+  clock_offset INTEGER,
+  pause_since INTEGER,
+  pause_until INTEGER,
+  paused_by TEXT,
+  pause_reason TEXT
 ) STRICT, WITHOUT ROWID;
+
+-- A session that has ended, for an hour. `found_by` is null if its process has closed it.
+CREATE TABLE scheduler_ended_session (
+  id BLOB PRIMARY KEY NOT NULL,
+  label TEXT NOT NULL,
+  build TEXT NOT NULL,
+  opened_at INTEGER NOT NULL,
+  application TEXT NOT NULL,
+  tasks BLOB NOT NULL,
+  queues BLOB,
+  concurrency INTEGER NOT NULL,
+  clock_offset INTEGER,
+  pause_since INTEGER,
+  pause_until INTEGER,
+  paused_by TEXT,
+  pause_reason TEXT,
+  ended_at INTEGER NOT NULL,
+  found_by TEXT,
+  jobs INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX scheduler_ended_session_at ON scheduler_ended_session (ended_at, id);
 
 -- One row is one schedule: a cursor over its ticks. All instants are microseconds since the Unix epoch.
 CREATE TABLE scheduler_schedule (
@@ -83,6 +111,9 @@ CREATE TABLE scheduler_schedule (
   override_timing TEXT,
   override_first INTEGER,
   override_every INTEGER,
+  override_since INTEGER,
+  override_by TEXT,
+  override_before TEXT,
   cursor INTEGER NOT NULL,
   anchor INTEGER,
   next TEXT NOT NULL,
@@ -101,6 +132,12 @@ CREATE TABLE scheduler_schedule (
   waiting_missed INTEGER,
   waiting_run_at INTEGER,
   registrant_opened INTEGER NOT NULL,
+  end_at INTEGER,
+  end_state TEXT,
+  end_started INTEGER,
+  end_error TEXT,
+  last_success INTEGER,
+  failures INTEGER NOT NULL,
   decide_at INTEGER
 ) STRICT;
 
@@ -122,6 +159,27 @@ CREATE TABLE scheduler_pause (
   reason TEXT NOT NULL,
   PRIMARY KEY (scope, name)
 ) STRICT, WITHOUT ROWID;
+
+-- Changes by hand.
+CREATE TABLE scheduler_action (
+  id BLOB PRIMARY KEY NOT NULL,
+  at INTEGER NOT NULL,
+  -- A name that people give.
+  done_by TEXT NOT NULL,
+  session_role TEXT NOT NULL,
+  address TEXT NOT NULL,
+  node TEXT NOT NULL,
+  verb TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  target TEXT NOT NULL,
+  task TEXT,
+  count INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  old_value TEXT NOT NULL,
+  new_value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX scheduler_action_at ON scheduler_action (at, id);
 
 -- One row is one job that is unfinished or parked. `band` is the priority with the highest first; `kind` is 1 if the job is parked when its
 -- process dies, plus 2 if two in a row have died, plus 4 if its payload is longer than CLAIM_BYTES_MAX, plus 8 if it has a partition and no

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Enqueue, Enqueued, Finish,
-    Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open, Opened, Poll, Polled, Prune,
-    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId,
-    SessionInfo, Store, StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule, Watch,
-    identifier, statement_json,
+    Action, ActionFilter, BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome,
+    Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open,
+    Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
+    ScheduleSpec, SessionId, SessionInfo, Signature, Store, StoreError, StoreTime, StoredJob,
+    StoredLimit, StoredSchedule, Watch, identifier, statement_json,
 };
 
 use crate::connection::{ConnectionPool, FileWatch, SqliteSettings};
@@ -237,13 +237,22 @@ impl Store for Sqlite {
         Ok((self.enqueue_sql(), statement_json(jobs)?))
     }
 
-    fn command(
+    fn command_by(
         &self,
+        signature: Option<&Signature>,
         command: &Command,
         not_after: StoreTime,
     ) -> Result<CommandOutcome, StoreError> {
         command.check()?;
-        self.pool.write(Some(not_after), |tx| tx.command(command))
+        self.pool.write(Some(not_after), |tx| tx.command_by(signature, command))
+    }
+
+    fn note(&self, action: &Action, adds: bool) -> Result<(), StoreError> {
+        self.pool.write(None, |tx| tx.keep(&Action { at: tx.now, ..action.clone() }, adds))
+    }
+
+    fn actions(&self, filter: &ActionFilter, limit: u32) -> Result<Vec<Action>, StoreError> {
+        self.pool.read(|tx| tx.actions(filter, limit))
     }
 
     fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {

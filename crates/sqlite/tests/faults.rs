@@ -299,13 +299,21 @@ fn r8_a_lease_of_before_a_restart_has_run_out_for_ever() {
     drop(store);
     clock.restart("second");
     let store = builder.open().unwrap();
-    let renew = Renew { session, lease: Duration::from_secs(9), not_after: END };
+    let renew =
+        Renew { clock_offset: None, session, lease: Duration::from_secs(9), not_after: END };
     assert!(!store.renew(&renew).unwrap().is_alive);
     let other = open(&store, 2);
     let poll = Poll { with_leases: true, ..poll_of(other, "a", 0) };
     let dead = store.poll(&poll).unwrap().leases;
     assert!(dead[0].has_run_out);
-    let reap = Reap { dead, max_lost: 3, spread: Duration::ZERO, draw: 1, not_after: END };
+    let reap = Reap {
+        found_by: "finder".to_owned(),
+        dead,
+        max_lost: 3,
+        spread: Duration::ZERO,
+        draw: 1,
+        not_after: END,
+    };
     let reaped = store.reap(&reap).unwrap();
     assert_eq!((reaped.sessions, reaped.jobs[0].id), (vec![session], job.id));
 }

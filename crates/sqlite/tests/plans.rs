@@ -14,10 +14,16 @@ use store_conformance::TestStore as _;
 use crate::common::{END, Folder, TestSqlite, jobs, open, poll_of};
 
 /// The tables that may hold a million rows.
-const LARGE: [&str; 3] = ["scheduler_job", "scheduler_done", "scheduler_key"];
+const LARGE: [&str; 4] = ["scheduler_job", "scheduler_done", "scheduler_key", "scheduler_action"];
 
 /// The steps that are no equality with a column, how many statements have each, and why it is bounded.
-const RANGES: [(&str, usize, &str); 16] = [
+const RANGES: [(&str, usize, &str); 18] = [
+    ("SEARCH scheduler_action USING COVERING INDEX scheduler_action_at (at<?)", 1, "pruned now"),
+    (
+        "SEARCH scheduler_action USING INDEX scheduler_action_at (at>? AND (at,id)<(?,?))",
+        1,
+        "ends with the page",
+    ),
     (
         "SEARCH scheduler_done USING COVERING INDEX scheduler_done_ended (ended_at<?)",
         2,
@@ -53,9 +59,11 @@ const RANGES: [(&str, usize, &str); 16] = [
 ];
 
 /// The lists of columns in statements, and one column in place of each: a plan is the same.
-const LISTS: [(&str, &str); 12] = [
+const LISTS: [(&str, &str); 14] = [
     ("limit", "task"),
     ("limit_values", "?1"),
+    ("action", "verb"),
+    ("action_values", "?2"),
     ("job", "id, payload"),
     ("job_values", "?2, ?3"),
     ("job_changes", "lost = ?2"),
@@ -207,7 +215,14 @@ fn requests_do_not_read_the_jobs_of_others() {
     let whole = bytes_read(|| drop(store.depths().unwrap()));
     assert!(whole > 3 * READ_MAX, "the look at all jobs reads only {whole} bytes");
 
-    let reap = Reap { dead: vec![], max_lost: 5, spread: Duration::ZERO, draw: 1, not_after: END };
+    let reap = Reap {
+        found_by: "finder".to_owned(),
+        dead: vec![],
+        max_lost: 5,
+        spread: Duration::ZERO,
+        draw: 1,
+        not_after: END,
+    };
     let bounded = |name: &str, read: u64| assert!(read < READ_MAX, "{name} reads {read} bytes");
     bounded("reap", bytes_read(|| drop(store.reap(&reap).unwrap())));
     bounded("poll", bytes_read(|| drop(store.poll(&poll_of(session, "other", 10)).unwrap())));
@@ -223,8 +238,13 @@ fn requests_do_not_read_the_jobs_of_others() {
         let list = bytes_read(|| drop(store.jobs(&filter, 1_000).unwrap()));
         bounded(&format!("a list of {filter:?}"), list);
         for action in [JobAction::Cancel, JobAction::Retry, JobAction::Delete] {
-            let request =
-                CommandAll { action, filter: filter.clone(), limit: 1_000, not_after: END };
+            let request = CommandAll {
+                action,
+                filter: filter.clone(),
+                limit: 1_000,
+                signature: None,
+                not_after: END,
+            };
             let all = bytes_read(|| assert!(store.command_all(&request).is_ok()));
             bounded(&format!("{action:?} of {filter:?}"), all);
         }

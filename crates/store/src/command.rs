@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use crate::action::Signature;
 use crate::check::storable;
-use crate::id::{Fence, JobId, StoreTime};
+use crate::id::{Fence, JobId, SessionId, StoreTime};
 use crate::job::{JobState, Payload, StoredJob};
 use crate::limit::{LimitOverride, LimitScope};
 use crate::request::JobFilter;
@@ -52,6 +53,23 @@ pub enum Command {
         scope: LimitScope,
         /// The limit.
         limit: Option<LimitOverride>,
+    },
+    /// Pauses a process by its session: it takes no jobs and fires no ticks, and its runs go on. A session that replaces this one is
+    /// paused, too. A pause that holds gets a new end and reason.
+    PauseNode {
+        /// The session.
+        session: SessionId,
+        /// When the pause ends; none until it is resumed.
+        until: Option<StoreTime>,
+        /// The person or program that pauses it.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// Ends the pause of a process, if there is one.
+    ResumeNode {
+        /// The session.
+        session: SessionId,
     },
     /// Makes a job without a tick; also while the schedule is paused.
     RunNow {
@@ -109,8 +127,8 @@ pub enum CommandOutcome {
     /// It is done.
     #[error("done")]
     Done,
-    /// There is no such schedule or job.
-    #[error("there is no such job or schedule")]
+    /// There is no such schedule, job or session.
+    #[error("there is no such job, schedule or session")]
     NotFound,
     /// Another job is in the way: it has the key, or it is unfinished and of the same schedule.
     #[error("job {0} is unfinished, and in the way")]
@@ -144,6 +162,16 @@ pub enum JobAction {
 }
 
 impl JobAction {
+    /// The word for it in the list of actions.
+    #[must_use]
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Retry => "retry",
+            Self::Delete => "delete",
+        }
+    }
+
     /// The command that does it with one job.
     #[must_use]
     pub const fn of(self, job: JobId) -> Command {
@@ -165,6 +193,8 @@ pub struct CommandAll {
     pub filter: JobFilter,
     /// The greatest number of selected jobs.
     pub limit: u32,
+    /// The person who asks, if it is an action by hand.
+    pub signature: Option<Signature>,
     /// When the request expires.
     pub not_after: StoreTime,
 }
@@ -187,8 +217,8 @@ pub struct BulkOutcome {
     pub last: Option<JobId>,
 }
 
-/// A pause of a schedule, or of jobs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A pause of a schedule, of jobs, or of a process.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Pause {
     /// When it began.

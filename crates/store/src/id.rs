@@ -62,6 +62,11 @@ id! {
     SessionId
 }
 
+id! {
+    /// The identity of an action: of one command, or of several that are one action.
+    ActionId
+}
+
 /// A number that grows each time work changes hands, over all jobs of a store.
 ///
 /// Of two runs of one job, or of one schedule, the later one has the greater fence. A resource that refuses a fence smaller

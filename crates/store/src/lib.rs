@@ -28,6 +28,7 @@
 //! away brings the fault back.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod action;
 mod check;
 mod column;
 mod command;
@@ -42,8 +43,10 @@ mod model;
 mod request;
 mod schedule;
 mod schedule_columns;
+mod session;
 mod store;
 
+pub use action::{ACTION_COLUMNS, Action, ActionFilter, ActionScope, Signature, TargetKind};
 pub use check::{NAME_MAX, PAYLOAD_MAX, TEXT_MAX, check_name, identifier, storable};
 pub use column::{
     Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JobRow, NEW_JOB_COLUMNS, NewColumn,
@@ -55,7 +58,7 @@ pub use command::{
 };
 pub use decide::{EndedNodes, LineKind};
 pub use error::{DecodeError, Refusal, StoreError};
-pub use id::{Fence, JobId, SessionId, StoreTime, micros};
+pub use id::{ActionId, Fence, JobId, SessionId, StoreTime, micros};
 pub use job::{
     ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, ClaimRef, DEFAULT_QUEUE, Enqueued, JobAttempt,
     JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin, Payload, Priority, StoredJob,
@@ -71,13 +74,14 @@ pub use model::{Model, ModelState};
 pub use request::{
     CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
     Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
-    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionInfo,
-    SessionTask, TaskRoom, UnreadableRow, VersionDepth, reap_count, reap_wait,
+    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionTask, TaskRoom,
+    UnreadableRow, VersionDepth, reap_count, reap_wait,
 };
 pub use schedule::{
-    FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Rule, ScheduleSpec, Skips,
-    StoredSchedule, TickJob, Timing,
+    FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Override, Rule, ScheduleEnd,
+    ScheduleSpec, Skips, StoredSchedule, TickJob, Timing,
 };
 pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
+pub use session::{CLOCK_OFF, ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
 pub use store::{Store, Watch, is_dry_run};
 pub use uuid::Uuid;

@@ -29,6 +29,10 @@ pub struct Open {
     pub application: String,
     /// The tasks that the process runs.
     pub tasks: Arc<[SessionTask]>,
+    /// The queues that it serves; none for all.
+    pub queues: Option<Arc<[Arc<str>]>>,
+    /// The greatest number of jobs that it runs at once.
+    pub concurrency: u32,
     /// The life of the session after each renewal.
     pub lease: Duration,
     /// When the request expires.
@@ -69,6 +73,8 @@ pub struct Renew {
     pub session: SessionId,
     /// The life of the session from now.
     pub lease: Duration,
+    /// By how many microseconds the clock of the process is ahead of the store's; none while that is not known.
+    pub clock_offset: Option<i64>,
     /// When the request expires.
     pub not_after: StoreTime,
 }
@@ -222,6 +228,8 @@ pub struct Polled {
     pub is_partial: bool,
     /// True if as many jobs of a task or a partition run as may: the end of one makes room for another.
     pub is_full: bool,
+    /// True if the session is paused: then nothing was claimed, what has not begun is to be given back, and no tick is to be fired.
+    pub is_paused: bool,
     /// Rows that could not be read, each reported once by this store.
     pub damaged: Vec<UnreadableRow>,
 }
@@ -400,6 +408,8 @@ pub enum Finished {
 pub struct Reap {
     /// The sessions with the leases that were seen; those that were renewed since live on (R8, R9).
     pub dead: Vec<Lease>,
+    /// The name of the process that has found them, for people.
+    pub found_by: String,
     /// After how many losses in a row a job is parked.
     pub max_lost: u32,
     /// A lost job is due again after a wait below this one, which differs from job to job and follows from `draw` (R14).
@@ -449,7 +459,8 @@ pub struct Enqueue {
     pub not_after: StoreTime,
 }
 
-/// Deletes jobs that have ended long ago, dynamic schedules that are over for long, and keys whose time is over.
+/// Deletes jobs that have ended long ago, dynamic schedules that are over for long, old actions, keys whose time is over, and what is
+/// kept of sessions that ended more than [`ENDED_SESSION_RETENTION`] ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     /// The time for which done and cancelled jobs are kept.
@@ -459,7 +470,9 @@ pub struct Prune {
     /// The time for which dynamic schedules that are over are kept after their last tick:
     /// [`FINISHED_SCHEDULE_RETENTION`](crate::FINISHED_SCHEDULE_RETENTION), but for tests.
     pub keep_over: Duration,
-    /// The greatest number of parked jobs, of schedules and of keys that are deleted: those that ended first. Jobs that are
+    /// The time for which actions by hand are kept.
+    pub keep_actions: Duration,
+    /// The greatest number of parked jobs, of schedules, of actions, of keys and of sessions that are deleted: those that ended first. Jobs that are
     /// done or cancelled are deleted in the order in which they ended, until so many or more are deleted: those that
     /// ended at the same instant go together.
     pub limit: u32,
@@ -518,33 +531,4 @@ pub struct VersionDepth {
     pub due: u64,
     /// The time for which the oldest of them has waited.
     pub oldest: Duration,
-}
-
-/// A session, for people.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[non_exhaustive]
-pub struct SessionInfo {
-    /// Its identity.
-    pub id: SessionId,
-    /// The name of the process for people.
-    pub label: String,
-    /// The build of the process.
-    pub build: String,
-    /// The name of the application.
-    pub application: String,
-    /// The tasks that the process runs.
-    pub tasks: Vec<SessionTask>,
-    /// When it was opened.
-    pub opened_at: StoreTime,
-    /// True if its lease has run out.
-    pub has_run_out: bool,
-}
-
-impl SessionInfo {
-    /// A session without a name, whose lease has not run out.
-    #[must_use]
-    pub fn new(id: SessionId, opened_at: StoreTime) -> Self {
-        let (label, build, application) = <(String, String, String)>::default();
-        Self { id, label, build, application, tasks: Vec::new(), opened_at, has_run_out: false }
-    }
 }

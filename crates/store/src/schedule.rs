@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
+use crate::check::storable;
 use crate::command::{Command, CommandOutcome, Pause};
 use crate::id::{JobId, StoreTime, micros};
-use crate::job::{NewJob, OnLost, Payload, Priority};
+use crate::job::{JobState, NewJob, OnLost, Payload, Priority, StoredJob};
 use crate::request::{Fire, Fired, OnBusy, RegisteredSchedule, Registration};
 
 pub use scheduler_expr::Overlap;
@@ -191,6 +192,17 @@ pub enum Next {
     Never,
 }
 
+/// The author of a rule that was set by hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Override {
+    /// When it was set.
+    pub since: StoreTime,
+    /// The person; empty if the program has set it.
+    pub by: String,
+    /// The text of the rule that counted before.
+    pub before: String,
+}
+
 /// A schedule as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -199,6 +211,8 @@ pub struct StoredSchedule {
     pub definition: ScheduleSpec,
     /// A rule set by hand, in place of the one in the definition.
     pub override_rule: Option<Rule>,
+    /// The author of that rule, and the rule before.
+    pub overridden: Option<Override>,
     /// All ticks up to this instant are decided. Ticks count from the registration, a change of the rule, or an end of a
     /// pause.
     pub cursor: StoreTime,
@@ -218,6 +232,35 @@ pub struct StoredSchedule {
     pub waiting: Option<TickJob>,
     /// When the process that registered it first opened a session, by the store's clock (R15).
     pub registrant_opened: StoreTime,
+    /// The end of the last run of a job of it, in any process.
+    pub last_end: Option<ScheduleEnd>,
+    /// When a run of a job of it succeeded last.
+    pub last_success: Option<StoreTime>,
+    /// The number of its jobs that were parked since then.
+    pub failures: u64,
+}
+
+/// The end of a run of a job of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScheduleEnd {
+    /// When the store learned it.
+    pub at: StoreTime,
+    /// The state in which the run has left the job.
+    pub state: JobState,
+    /// When the run began.
+    pub started_at: Option<StoreTime>,
+    /// The first 500 characters of the error of the job.
+    pub error: Option<String>,
+}
+
+/// The number of characters of an error that a schedule keeps.
+const ERROR_CHARS_MAX: usize = 500;
+
+impl ScheduleEnd {
+    pub(crate) fn new(at: StoreTime) -> Self {
+        Self { at, state: JobState::Done, started_at: None, error: None }
+    }
 }
 
 impl StoredSchedule {
@@ -228,6 +271,7 @@ impl StoredSchedule {
         let mut schedule = Self {
             definition,
             override_rule: None,
+            overridden: None,
             cursor: now,
             anchor: None,
             next: Next::Unknown,
@@ -237,6 +281,9 @@ impl StoredSchedule {
             pause: None,
             waiting: None,
             registrant_opened,
+            last_end: None,
+            last_success: None,
+            failures: 0,
         };
         schedule.restart(now, false);
         schedule
@@ -276,7 +323,7 @@ impl StoredSchedule {
         let is_other_calculator = self.definition.calculator != definition.calculator;
         self.definition = definition;
         if is_changed {
-            self.override_rule = None;
+            (self.override_rule, self.overridden) = (None, None);
             self.restart(now, is_busy);
         } else if is_other_calculator && self.rule().timing == Timing::Computed {
             self.next = Next::Unknown;
@@ -320,6 +367,18 @@ impl StoredSchedule {
     #[must_use]
     pub fn is_exclusive(&self) -> bool {
         self.definition.overlap != Overlap::Allow || self.rule().is_delay()
+    }
+
+    /// A run has ended a job of it.
+    pub fn note_end(&mut self, job: &StoredJob, now: StoreTime) {
+        let error = job.error.as_ref().map(|error| error.chars().take(ERROR_CHARS_MAX).collect());
+        let end = ScheduleEnd { state: job.state, started_at: job.started_at, error, at: now };
+        self.last_end = Some(end);
+        match job.state {
+            JobState::Done => (self.last_success, self.failures) = (Some(now), 0),
+            JobState::Parked => self.failures += 1,
+            _ => {}
+        }
     }
 
     /// A job of it has ended, and none is unfinished: the next tick of a delay counts from now.
@@ -466,11 +525,11 @@ impl StoredSchedule {
         }
     }
 
-    /// Executes a command about the schedule itself, not one about its jobs. The row is what a store has of it, and is to be
-    /// written or deleted as it is then.
+    /// Executes a command about the schedule itself, not one about its jobs, of a person; of none if the name is empty. The row is
+    /// what a store has of it, and is to be written or deleted as it is then.
     pub fn execute(
         row: &mut Option<Self>,
-        command: &Command,
+        (command, by): (&Command, &str),
         now: StoreTime,
         is_busy: bool,
     ) -> CommandOutcome {
@@ -482,7 +541,7 @@ impl StoredSchedule {
             Command::Pause { until, by, reason, .. } => schedule.pause(*until, by, reason, now),
             Command::Resume { .. } => schedule.resume(now),
             Command::Reschedule { rule, .. } => {
-                schedule.reschedule(rule.as_ref(), now, is_busy);
+                schedule.reschedule(rule.as_ref(), by, now, is_busy);
             }
             Command::Remove { .. } => *row = None,
             _ => return CommandOutcome::NotFound,
@@ -514,9 +573,11 @@ impl StoredSchedule {
         CommandOutcome::Done
     }
 
-    fn reschedule(&mut self, rule: Option<&Rule>, now: StoreTime, is_busy: bool) {
+    fn reschedule(&mut self, rule: Option<&Rule>, by: &str, now: StoreTime, is_busy: bool) {
         let former = self.override_rule.as_ref().map(|rule| &rule.text);
         if rule.map(|rule| &rule.text) != former {
+            let (by, before) = (storable(by), self.rule().text.clone());
+            self.overridden = rule.map(|_| Override { since: now, by, before });
             self.override_rule = rule.cloned().map(Rule::stored);
             self.restart(now, is_busy);
         }

@@ -6,8 +6,10 @@ use std::time::Duration;
 use crate::column::{Column, ColumnField, ColumnKind, ColumnValue, column, text};
 use crate::command::Pause;
 use crate::id::{JobId, StoreTime, micros};
-use crate::job::{OnLost, Priority};
-use crate::schedule::{Next, Overlap, Rule, ScheduleSpec, StoredSchedule, TickJob, Timing};
+use crate::job::{JobState, OnLost, Priority};
+use crate::schedule::{
+    Next, Overlap, Override, Rule, ScheduleEnd, ScheduleSpec, StoredSchedule, TickJob, Timing,
+};
 
 type Row = StoredSchedule;
 
@@ -51,7 +53,7 @@ macro_rules! micros_of {
 }
 
 /// All columns of a schedule. A new one is a line here, one in the table of each store, and a field of [`StoredSchedule`].
-pub const SCHEDULE_COLUMNS: [Column<Row>; 38] = [
+pub const SCHEDULE_COLUMNS: [Column<Row>; 47] = [
     column!("name", String, row.definition.name),
     column!("task", String, row.definition.task),
     column!("payload_version", u32, row.definition.payload.version),
@@ -107,6 +109,17 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 38] = [
         row.override_rule.as_ref(),
         row.override_rule.as_mut()
     ),
+    column!(
+        "override_since",
+        Option<StoreTime>,
+        |row| of(&row.overridden, |overridden| overridden.since.value()),
+        |row, value| {
+            let since = (value != ColumnValue::Null).then(|| StoreTime::from_micros(value.int()));
+            row.overridden = since.map(|since| Override { since, ..Override::default() });
+        }
+    ),
+    part!("override_by", String, overridden.by),
+    part!("override_before", String, overridden.before),
     column!("cursor", StoreTime, row.cursor),
     column!("anchor", Option<StoreTime>, row.anchor),
     column!("next", Next, row.next),
@@ -147,6 +160,20 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 38] = [
     part!("waiting_missed", u64, waiting.missed),
     part!("waiting_run_at", StoreTime, waiting.run_at),
     column!("registrant_opened", StoreTime, row.registrant_opened),
+    column!(
+        "end_at",
+        Option<StoreTime>,
+        |row| of(&row.last_end, |end| end.at.value()),
+        |row, value| {
+            let at = (value != ColumnValue::Null).then(|| StoreTime::from_micros(value.int()));
+            row.last_end = at.map(ScheduleEnd::new);
+        }
+    ),
+    part!("end_state", JobState, last_end.state),
+    part!("end_started", Option<StoreTime>, last_end.started_at),
+    part!("end_error", Option<String>, last_end.error),
+    column!("last_success", Option<StoreTime>, row.last_success),
+    column!("failures", u64, row.failures),
 ];
 
 fn of<'a, T>(part: &'a Option<T>, value: impl FnOnce(&'a T) -> ColumnValue<'a>) -> ColumnValue<'a> {

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
+use crate::action::{Action, ActionFilter, Signature};
 use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobPause};
 use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId, StoreTime};
@@ -11,9 +12,10 @@ use crate::job::{ClaimRef, Enqueued, NewJob, StoredJob};
 use crate::limit::StoredLimit;
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
-    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
 };
 use crate::schedule::StoredSchedule;
+use crate::session::SessionInfo;
 
 /// Where durable jobs, schedules and sessions are kept, for all processes that use it.
 ///
@@ -115,16 +117,45 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
         Err(Refusal::Unsupported(why).into())
     }
 
-    /// Executes a command.
+    /// Executes a command. If a person has signed it and it is done, the store keeps an [`Action`] of it.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open); or a text cannot be stored.
+    fn command_by(
+        &self,
+        signature: Option<&Signature>,
+        command: &Command,
+        not_after: StoreTime,
+    ) -> Result<CommandOutcome, StoreError>;
+
+    /// Executes a command that no person has given.
+    ///
+    /// # Errors
+    ///
+    /// As [`command_by`](Self::command_by).
     fn command(
         &self,
         command: &Command,
         not_after: StoreTime,
-    ) -> Result<CommandOutcome, StoreError>;
+    ) -> Result<CommandOutcome, StoreError> {
+        self.command_by(None, command, not_after)
+    }
+
+    /// Keeps an action that no command has made, such as the pause of a task in memory, at the store's time. If there is one of
+    /// its identity, it stays as it is, or the number is added.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn note(&self, action: &Action, adds: bool) -> Result<(), StoreError>;
+
+    /// Actions, the latest first, at most so many.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn actions(&self, filter: &ActionFilter, limit: u32) -> Result<Vec<Action>, StoreError>;
 
     /// Does the same with all jobs that a filter selects.
     ///
@@ -133,7 +164,7 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// As [`open`](Self::open).
     fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError>;
 
-    /// Deletes jobs that ended long ago, and returns how many.
+    /// Deletes jobs that ended long ago, and returns how many; and sessions that did.
     ///
     /// # Errors
     ///
@@ -175,7 +206,9 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// The store does not answer.
     fn limits(&self) -> Result<Vec<StoredLimit>, StoreError>;
 
-    /// All sessions, by identity.
+    /// All sessions that are open, by identity; then those that ended within [`ENDED_SESSION_RETENTION`], the latest first.
+    ///
+    /// [`ENDED_SESSION_RETENTION`]: crate::ENDED_SESSION_RETENTION
     ///
     /// # Errors
     ///

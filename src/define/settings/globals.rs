@@ -170,6 +170,7 @@ settings! {
         application: String, "node.application", "shop" => read_scalar(text);
         keep_done: Duration, "node.keep-done", "1d" => read_scalar(length);
         keep_parked: Duration, "node.keep-parked", "30d" => read_scalar(length);
+        keep_actions: Duration, "node.keep-actions", "90d" => read_scalar(length);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use scheduler_core::Clock;
@@ -13,7 +14,7 @@ use scheduler_store::{
 
 use crate::durable::driver::NodeDriver;
 use crate::durable::error::JobsError;
-use crate::durable::error::{UnknownTask, known_tasks};
+use crate::durable::error::{KnownTasks, UnknownTask};
 use crate::durable::jobs::Jobs;
 use crate::durable::node::JobTask;
 use crate::durable::schedules::Schedules;
@@ -86,6 +87,11 @@ impl Reports {
             NodeEvent::Refused { request, reason } => {
                 StoreEvent::Refused { request: request.into(), reason: reason.into() }
             }
+            NodeEvent::ClockOff { offset } => StoreEvent::ClockOff {
+                by: Duration::from_micros(offset.unsigned_abs()),
+                is_ahead: offset > 0,
+            },
+            NodeEvent::NodePaused { is_paused } => StoreEvent::NodePaused { is_paused },
             NodeEvent::Damaged(damage) => {
                 StoreEvent::Damaged { row: damage.row.into(), reason: damage.reason.into() }
             }
@@ -223,7 +229,7 @@ impl NodeDriver {
 /// The warnings. Of all processes one looks for them: the one with the first session.
 fn unknown_tasks(jobs: &Jobs, own: SessionId) -> Result<Vec<StoreEvent>, JobsError> {
     let sessions = jobs.sessions()?;
-    let living = sessions.iter().filter(|session| !session.has_run_out);
+    let living = sessions.iter().filter(|session| session.is_alive());
     if living.map(|session| session.id).min() != Some(own) {
         // Once a minute each process hears which of its schedules others have paused.
         if jobs.has_schedules() {
@@ -231,16 +237,17 @@ fn unknown_tasks(jobs: &Jobs, own: SessionId) -> Result<Vec<StoreEvent>, JobsErr
         }
         return Ok(Vec::new());
     }
-    let known = known_tasks(&sessions);
-    let unknown = jobs.unknown_beside(&known, &jobs.depths()?)?;
+    let known = KnownTasks::of(&sessions);
+    let unknown = jobs.unknown_tasks(&jobs.depths()?, &sessions, &Schedules::of(jobs).list()?);
     let event = |unknown: UnknownTask| StoreEvent::TaskUnknown {
         task: unknown.task.into(),
         due: unknown.due,
         schedules: unknown.schedules.into_iter().map(Arc::from).collect(),
         nearest: unknown.nearest.map(Arc::from),
-        known: known.keys().map(|&task| task.into()).collect(),
+        known: known.names().map(Arc::from).collect(),
         version: unknown.version,
         known_version: unknown.known_version,
+        elsewhere: unknown.elsewhere.map(Arc::from),
     };
     Ok(unknown.into_iter().map(event).collect())
 }

@@ -33,7 +33,9 @@ use std::{fmt, io, thread};
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Error, VirtualWorkers};
 use scheduler_node::{Answer, Channel, Effect, Input, Node, Request, RequestId, Tick};
-use scheduler_store::{ClaimRef, End, Fence, JobId, PauseScope, StoredJob, Watch};
+use scheduler_store::{
+    ClaimRef, End, Fence, JobId, PauseScope, Refusal, StoreError, StoredJob, Watch,
+};
 
 use super::client::Client;
 use super::node::JobTask;
@@ -73,6 +75,8 @@ pub(crate) struct NodeDriver {
     runs: Mutex<BTreeMap<(JobId, Fence), Weak<ClaimedJob>>>,
     is_inline: bool,
     slots: [RequestSlot; 2],
+    /// Why the lease was not renewed, or no session opened, when that was last tried; none if it was.
+    lease_failure: Mutex<Option<String>>,
     /// Opened when the node may have to be stepped earlier than before.
     timer: Arc<EventCount>,
     /// For when the thread of the node waits.
@@ -97,6 +101,7 @@ impl NodeDriver {
             runs: Mutex::default(),
             is_inline,
             slots: <_>::default(),
+            lease_failure: Mutex::default(),
             timer: Arc::new(EventCount::new()),
             armed: Mutex::new(Tick::ZERO),
             stopped: SetOnce::new(),
@@ -137,14 +142,40 @@ impl NodeDriver {
         let mut node = self.node();
         // Under the lock, so that time does not go back from one step to the next.
         let now = self.now();
+        node.observe_wall(self.clock.wall().into(), now, &mut effects);
         node.step(input, now, &mut effects);
-        let store_time = node.store_time(now);
+        let (store_time, clock_offset) = (node.store_time(now), node.clock_offset());
         drop(node);
         if let Some(store_time) = store_time {
             self.client.observe_time(store_time, now);
+            self.client.observe_offset(clock_offset.unwrap_or_default());
         }
         self.perform(effects);
         self.rearm();
+    }
+
+    /// Why this process has no lease that was renewed when that was last due; none while it has one. A renewal is a write: a
+    /// store that only answers questions renews none.
+    pub(crate) fn outage(&self) -> Option<String> {
+        let failure = self.lease_failure.lock().clone();
+        let is_held = || self.node().lease_until().is_some_and(|until| self.now() < until);
+        failure.or_else(|| (!is_held()).then(|| "no session is open yet".to_owned()))
+    }
+
+    /// Takes note of the answer to an attempt to renew the lease, or to open a session.
+    fn note_lease(&self, what: &Request, answer: &Result<Answer, StoreError>) {
+        if !matches!(what, Request::Open(_) | Request::Renew(_)) {
+            return;
+        }
+        let mut failure = self.lease_failure.lock();
+        match answer {
+            Ok(_) => *failure = None,
+            // The store's clock was set: it is asked for at once.
+            Err(StoreError::Refused(Refusal::TooLate)) => {}
+            // The store was not even asked, mostly because of the failure before.
+            Err(StoreError::NotExecuted(_)) if failure.is_some() => {}
+            Err(error) => *failure = Some(error.to_string()),
+        }
     }
 
     /// Something may have become due.
@@ -270,9 +301,9 @@ impl NodeDriver {
             }
             self.client.call(|store| what.execute(store))
         });
-        let result = answer.unwrap_or_else(|failure| {
-            Err(scheduler_store::StoreError::Unavailable(failure.message().to_owned()))
-        });
+        let result = answer
+            .unwrap_or_else(|failure| Err(StoreError::Unavailable(failure.message().to_owned())));
+        self.note_lease(what, &result);
         Input::Answer { request, result }
     }
 
@@ -417,6 +448,9 @@ impl NodeDriver {
         for channel in [Channel::Store, Channel::Lease] {
             let given_up = self.slot(channel).give_up(self.now());
             let Some((request, thread)) = given_up else { continue };
+            if channel == Channel::Lease {
+                *self.lease_failure.lock() = Some("the store has not answered in time".to_owned());
+            }
             let started = self.me.upgrade().map(|driver| driver.start_thread(channel, thread));
             if !matches!(started, Some(Ok(()))) {
                 self.slot(channel).keep_thread();

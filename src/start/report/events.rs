@@ -87,6 +87,8 @@ fn in_full(event: &Event) -> u32 {
         | EventKind::Rescheduled { .. }
         | EventKind::RunFinished { .. }
         | EventKind::Store { what: StoreEvent::JobParked { .. } } => NEWS_IN_FULL,
+        // Each author is to be found later.
+        EventKind::Action { .. } => u32::MAX,
         _ => 1,
     }
 }
@@ -108,6 +110,7 @@ fn level_of(what: &StoreEvent) -> Option<Level> {
         StoreEvent::SessionOpened { .. }
         | StoreEvent::ScheduleOlder { .. }
         | StoreEvent::ScheduleRegistered { .. }
+        | StoreEvent::NodePaused { .. }
         | StoreEvent::Back { .. } => Some(Level::Info),
         // A pause is reported itself.
         StoreEvent::ClaimReturned { .. }
@@ -120,7 +123,8 @@ fn level_of(what: &StoreEvent) -> Option<Level> {
 /// More about an event of the store; empty if there is nothing.
 fn more_of(what: &StoreEvent) -> String {
     match what {
-        StoreEvent::TaskUnknown { version: Some(_), .. } => String::new(),
+        StoreEvent::TaskUnknown { version: Some(_), .. }
+        | StoreEvent::TaskUnknown { elsewhere: Some(_), .. } => String::new(),
         StoreEvent::TaskUnknown { known, .. } if known.is_empty() => "no task is known".to_owned(),
         StoreEvent::TaskUnknown { known, .. } => format!("known tasks: {}", known.join(", ")),
         _ => String::new(),
@@ -144,6 +148,12 @@ fn help_of(what: &StoreEvent) -> String {
             "help: start a process of the build that knows version {version}: they wait for it; if that build is gone for good, \
              give each of them an older payload or cancel it: scheduler jobs edit, scheduler jobs cancel"
         ),
+        StoreEvent::TaskUnknown { elsewhere: Some(_), .. } => {
+            "help: start a process that has the task and serves the queue, or add the queue to `node.queues` of one that has it".to_owned()
+        }
+        StoreEvent::ClockOff { .. } => {
+            "help: let a time server set the clock of this machine: timedatectl set-ntp true".to_owned()
+        }
         StoreEvent::TaskUnknown { task, due, .. } => {
             let gone = match due {
                 0 => "Schedules::remove".to_owned(),
@@ -161,6 +171,7 @@ fn message(event: &Event) -> Option<Message> {
         | EventKind::Resumed { .. }
         | EventKind::Rescheduled { .. }
         | EventKind::Enabled { .. }
+        | EventKind::Action { .. }
         | EventKind::RunFinished { outcome: Outcome::Cancelled | Outcome::Snoozed(_), .. } => {
             Message::about(event, Level::Info)
         }

@@ -137,7 +137,7 @@ fn all<T: TestStore>(
     (after, limit): (Option<JobId>, u32),
 ) -> (u64, Option<JobId>) {
     let filter = JobFilter { task: Some("a".to_owned()), state, after, ..JobFilter::default() };
-    let request = CommandAll { action, filter, limit, not_after: given.in_time() };
+    let request = CommandAll { action, filter, limit, signature: None, not_after: given.in_time() };
     let BulkOutcome { done, last } = given.ask().command_all(&request).unwrap();
     (done, last)
 }
@@ -193,7 +193,8 @@ pub fn r2_all_selected_jobs_are_left_alone_when_it_is_too_late<T: TestStore>() {
     for task in ["a", "none"] {
         let filter = JobFilter { task: Some(task.to_owned()), ..JobFilter::default() };
         let not_after = given.now.before(SECOND);
-        let late = CommandAll { action: JobAction::Cancel, filter, limit: 10, not_after };
+        let late =
+            CommandAll { action: JobAction::Cancel, filter, limit: 10, signature: None, not_after };
         assert_eq!(given.ask().command_all(&late), Err(Refusal::TooLate.into()));
     }
     assert_eq!(given.state(id), JobState::Ready);

@@ -86,6 +86,7 @@ fn difference(wanted: &Contents, found: &Contents) -> String {
         (format!("{:#?}", wanted.depths), format!("{:#?}", found.depths)),
         (format!("{:#?}", wanted.pauses), format!("{:#?}", found.pauses)),
         (format!("{:#?}", wanted.limits), format!("{:#?}", found.limits)),
+        (format!("{:#?}", wanted.actions), format!("{:#?}", found.actions)),
     ];
     let mut text = "the rows differ (model, store):\n".to_owned();
     for (wanted, found) in parts.iter().filter(|(wanted, found)| wanted != found) {

@@ -13,12 +13,13 @@ use scheduler_store::Model;
 use scheduler_store::Store as _;
 use scheduler_store::StoreTime;
 use scheduler_store::{
-    ClaimRef, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload, Priority, StoredJob,
-    When,
+    Action, ActionFilter, ActionId, Close, Command, CommandAll, End, Enqueue, Finish, Fire,
+    JobAction, JobFilter, Lease, OnBusy, Open, Poll, Prune, Reap, Register, Renew, SessionTask,
+    Signature, TargetKind, TaskRoom,
 };
 use scheduler_store::{
-    Close, Command, CommandAll, End, Enqueue, Finish, Fire, JobAction, JobFilter, Lease, OnBusy,
-    Open, Poll, Prune, Reap, Register, Renew, SessionTask, TaskRoom,
+    ClaimRef, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload, Priority, StoredJob,
+    When,
 };
 use scheduler_store::{Fence, JobId, SessionId};
 use scheduler_store::{Limit, LimitOverride, LimitScope, LimitSpec, Rate};
@@ -30,6 +31,7 @@ use scheduler_store::{SessionInfo, Uuid};
 
 const TASKS: [&str; 4] = ["a", "A", "a ", "'; DROP TABLE job; --%_\\"];
 const QUEUES: [&str; 3] = ["default", "mail", "é"];
+const PEOPLE: [&str; 3] = ["anna", "Anna", ""];
 const KEYS: [&str; 3] = ["k", "K", "%"];
 const SCHEDULES: [&str; 4] = ["s", "S", "t", "t "];
 const RULES: [&str; 3] = ["0 0 3 * * *", "1s", ""];
@@ -66,6 +68,10 @@ impl Generator {
             10 => Operation::Reopen,
             11..=16 => Operation::Open(self.open(now)),
             17..=21 => Operation::Renew(Renew {
+                clock_offset: self
+                    .random
+                    .once_in(2)
+                    .then(|| -i64::from(self.session_task().version)),
                 session: self.session(model),
                 lease: self.lease(),
                 not_after: self.not_after(now),
@@ -78,22 +84,28 @@ impl Generator {
             67 => Operation::Held(self.session(model)),
             68..=70 => Operation::Reap(self.reap(model)),
             71..=83 => Operation::Enqueue(self.enqueue(model)),
-            84..=92 => Operation::Command(self.command(model), self.not_after(now)),
+            84..=92 => {
+                Operation::Command(self.signature(), self.command(model), self.not_after(now))
+            }
             93..=94 => Operation::CommandAll(CommandAll {
                 action: self.random.pick(&[JobAction::Cancel, JobAction::Retry, JobAction::Delete]),
                 filter: self.filter(model),
                 limit: self.small(),
+                signature: self.signature(),
                 not_after: self.not_after(now),
             }),
             95 => Operation::Prune(Prune {
                 keep_done: self.wait(),
                 keep_parked: self.wait(),
                 keep_over: self.wait(),
+                keep_actions: self.wait(),
                 limit: self.small(),
                 not_after: self.not_after(now),
             }),
             96 => Operation::Job(self.job(model)),
-            _ => Operation::Jobs(self.filter(model), self.small()),
+            97 => Operation::Jobs(self.filter(model), self.small()),
+            98 => Operation::Note(self.action(), self.random.once_in(2)),
+            _ => Operation::Actions(self.action_filter(model), self.small()),
         }
     }
 
@@ -145,7 +157,7 @@ impl Generator {
     /// Most often one that is open.
     fn session(&mut self, model: &Model) -> SessionId {
         let open = model.sessions().unwrap_or_default();
-        let alive: Vec<&SessionInfo> = open.iter().filter(|each| !each.has_run_out).collect();
+        let alive: Vec<&SessionInfo> = open.iter().filter(|each| each.is_alive()).collect();
         match alive.is_empty() || self.random.once_in(8) {
             true => self.any_session(),
             false => self.random.pick(&alive).id,
@@ -182,6 +194,8 @@ impl Generator {
     fn open(&mut self, now: StoreTime) -> Open {
         let replaces = self.random.once_in(4).then(|| self.any_session());
         Open {
+            queues: self.random.once_in(2).then(|| [self.random.pick(&QUEUES).into()].into()),
+            concurrency: self.random.pick(&[0, 7, u32::MAX]),
             id: self.any_session(),
             replaces,
             label: self.random.pick(&["web-1", "", "a\0b"]).to_owned(),
@@ -422,6 +436,7 @@ impl Generator {
             dead.push(Lease { session: self.any_session(), mark: 1, has_run_out: true });
         }
         Reap {
+            found_by: self.random.pick(&["web-1", "", "a\0b"]).to_owned(),
             dead,
             max_lost: self.random.pick(&[1, 2, 3]),
             spread: self.wait(),
@@ -478,7 +493,14 @@ impl Generator {
             Some(schedule) if !self.random.once_in(6) => schedule.definition.name,
             _ => self.name(),
         };
-        match self.random.below(15) {
+        match self.random.below(18) {
+            15 => Command::PauseNode {
+                session: self.session(model),
+                until: self.random.once_in(2).then(|| self.instant(now)),
+                by: "me\0".to_owned(),
+                reason: "x".repeat(20_000),
+            },
+            16 => Command::ResumeNode { session: self.session(model) },
             12 => Command::PauseJobs {
                 scope: self.scope(),
                 until: self.random.once_in(2).then(|| self.instant(now)),
@@ -513,6 +535,42 @@ impl Generator {
                 }),
             },
             _ => Command::Retry { job: self.job(model) },
+        }
+    }
+
+    /// Few actions, so that several commands are one.
+    fn signature(&mut self) -> Option<Signature> {
+        let mut signature = Signature::by(self.random.pick(&PEOPLE)).address("127.0.0.1");
+        signature.action = Some(self.action_id());
+        if self.random.once_in(2) {
+            signature = signature.reason("x\0");
+        }
+        if self.random.once_in(3) {
+            let task = self.random.once_in(2).then(|| self.random.pick(&TASKS));
+            signature = signature.in_action(self.action_id(), "all of them", task);
+        }
+        (!self.random.once_in(3)).then_some(signature)
+    }
+
+    fn action_id(&mut self) -> ActionId {
+        ActionId::from_uuid(Uuid::from_u128(u128::from(self.random.below(200))))
+    }
+
+    fn action(&mut self) -> Action {
+        let mut signature = Signature::by(self.random.pick(&PEOPLE));
+        signature.action = Some(self.action_id());
+        let mut action = Action::new(&signature, "run", TargetKind::Task, self.random.pick(&TASKS));
+        action.count = 1 + self.random.below(9);
+        action
+    }
+
+    fn action_filter(&mut self, model: &Model) -> ActionFilter {
+        let now = model.now();
+        ActionFilter {
+            since: self.random.once_in(3).then(|| self.instant(now)),
+            by: self.random.once_in(3).then(|| self.random.pick(&PEOPLE).to_owned()),
+            task: self.random.once_in(3).then(|| self.random.pick(&TASKS).to_owned()),
+            after: self.random.once_in(3).then(|| self.action_id()),
         }
     }
 

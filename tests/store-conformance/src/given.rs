@@ -31,6 +31,8 @@ const DAY: Duration = Duration::from_secs(86_400);
 pub fn open(store: &dyn Store, number: u128) -> SessionId {
     let id = session(number);
     let request = Open {
+        queues: None,
+        concurrency: 4,
         id,
         replaces: None,
         label: "test".to_owned(),
@@ -86,6 +88,8 @@ impl<T: TestStore> Given<T> {
         let id = session(number);
         let (label, build) = ("node".to_owned(), "1".to_owned());
         let request = Open {
+            queues: None,
+            concurrency: 4,
             id,
             replaces,
             label,
@@ -100,7 +104,8 @@ impl<T: TestStore> Given<T> {
     }
 
     pub(crate) fn renew(&self, session: SessionId) -> Renewed {
-        let request = Renew { session, lease: LEASE, not_after: self.in_time() };
+        let request =
+            Renew { clock_offset: None, session, lease: LEASE, not_after: self.in_time() };
         self.ask().renew(&request).unwrap()
     }
 
@@ -232,6 +237,7 @@ impl<T: TestStore> Given<T> {
             keep_done: keep,
             keep_parked: keep,
             keep_over: keep,
+            keep_actions: keep,
             limit: 10,
             not_after: self.in_time(),
         }
@@ -239,8 +245,14 @@ impl<T: TestStore> Given<T> {
 
     /// Reaps sessions as they are now.
     pub(crate) fn reap(&self, dead: Vec<Lease>) -> Reaped {
-        let request =
-            Reap { dead, max_lost: 3, spread: SECOND, draw: 7, not_after: self.in_time() };
+        let request = Reap {
+            found_by: "finder".to_owned(),
+            dead,
+            max_lost: 3,
+            spread: SECOND,
+            draw: 7,
+            not_after: self.in_time(),
+        };
         self.ask().reap(&request).unwrap()
     }
 

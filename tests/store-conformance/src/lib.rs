@@ -6,6 +6,7 @@
 #![allow(clippy::missing_panics_doc, reason = "a test panics when it fails")]
 #![allow(clippy::disallowed_methods, reason = "one test races threads of its own")]
 
+mod actions;
 mod attempts;
 mod claims;
 mod commands;
@@ -15,6 +16,7 @@ mod enqueues;
 mod generate;
 mod given;
 mod limits;
+mod nodes;
 mod operation;
 mod pauses;
 mod random;
@@ -22,6 +24,7 @@ mod schedules;
 mod sessions;
 mod test_store;
 
+pub use actions::*;
 pub use attempts::*;
 pub use claims::*;
 pub use commands::*;
@@ -30,6 +33,7 @@ pub use ends::*;
 pub use enqueues::*;
 pub use given::{definition, open};
 pub use limits::*;
+pub use nodes::*;
 pub use pauses::*;
 pub use schedules::*;
 pub use sessions::*;
@@ -128,6 +132,7 @@ macro_rules! store_conformance {
             r3_a_tick_never_takes_the_place_of_another_job
             r11_jobs_of_a_schedule_do_not_overlap
             r12_a_tick_that_waits_becomes_a_job_when_the_other_ends
+            a_schedule_keeps_the_last_end_of_its_jobs
             r19_a_delay_counts_from_the_end_of_the_job
             r19_a_delay_counts_from_the_end_of_the_tick_that_waits
             r19_a_poll_repairs_a_delay_whose_job_is_gone
@@ -158,6 +163,19 @@ macro_rules! store_conformance {
             a_pause_of_jobs_comes_back_as_it_was
             what_runs_when_its_kind_is_paused_goes_on
             r21_a_tick_of_a_paused_kind_is_not_claimed_as_it_fires
+            a_signed_command_leaves_an_action
+            a_command_without_a_signature_leaves_no_action
+            a_command_that_is_refused_leaves_no_action
+            commands_that_are_one_action_are_one_entry
+            a_change_that_no_command_makes_is_noted
+            actions_are_listed_by_filter_and_by_page
+            actions_of_long_ago_are_deleted_in_slices
+            a_rule_set_by_hand_has_its_author
+            a_session_has_the_facts_of_its_process
+            a_session_that_has_ended_is_kept_for_an_hour_with_its_cause
+            sessions_that_ended_long_ago_are_deleted_in_slices
+            a_paused_process_claims_nothing
+            a_pause_of_a_process_outlives_its_session
             a_few_thousand_random_requests_are_answered_as_by_the_model
         }
     };

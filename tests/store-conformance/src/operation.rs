@@ -4,9 +4,9 @@ use scheduler_store::Store;
 use scheduler_store::StoreError;
 use scheduler_store::StoreTime;
 use scheduler_store::{
-    BulkOutcome, Close, Command, CommandAll, CommandOutcome, Enqueue, Finish, Finished, Fire,
-    Fired, JobFilter, JobPause, Open, Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
-    Register, Registered, Renew, Renewed, SessionInfo,
+    Action, ActionFilter, BulkOutcome, Close, Command, CommandAll, CommandOutcome, Enqueue, Finish,
+    Finished, Fire, Fired, JobFilter, JobPause, Open, Opened, Poll, Polled, Prune, QueueDepth,
+    Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo, Signature,
 };
 use scheduler_store::{ClaimRef, Enqueued, StoredJob};
 use scheduler_store::{JobId, SessionId};
@@ -28,11 +28,13 @@ pub(crate) enum Operation {
     Held(SessionId),
     Reap(Reap),
     Enqueue(Enqueue),
-    Command(Command, StoreTime),
+    Command(Option<Signature>, Command, StoreTime),
     CommandAll(CommandAll),
     Prune(Prune),
     Job(JobId),
     Jobs(JobFilter, u32),
+    Note(Action, bool),
+    Actions(ActionFilter, u32),
 }
 
 /// The answer of a store.
@@ -54,6 +56,8 @@ pub(crate) enum Answer {
     Pruned(Result<u64, StoreError>),
     Job(Result<Option<StoredJob>, StoreError>),
     Jobs(Result<Vec<StoredJob>, StoreError>),
+    Noted(Result<(), StoreError>),
+    Actions(Result<Vec<Action>, StoreError>),
 }
 
 impl Operation {
@@ -71,13 +75,16 @@ impl Operation {
             Self::Held(session) => Answer::Held(store.held(*session)),
             Self::Reap(request) => Answer::Reaped(store.reap(request)),
             Self::Enqueue(request) => Answer::Enqueued(store.enqueue(request)),
-            Self::Command(command, not_after) => {
-                Answer::CommandOutcome(store.command(command, *not_after))
+            Self::Command(signature, command, not_after) => {
+                let answer = store.command_by(signature.as_ref(), command, *not_after);
+                Answer::CommandOutcome(answer)
             }
             Self::CommandAll(request) => Answer::BulkOutcome(store.command_all(request)),
             Self::Prune(request) => Answer::Pruned(store.prune(request)),
             Self::Job(id) => Answer::Job(store.job(*id)),
             Self::Jobs(filter, limit) => Answer::Jobs(store.jobs(filter, *limit)),
+            Self::Note(action, adds) => Answer::Noted(store.note(action, *adds)),
+            Self::Actions(filter, limit) => Answer::Actions(store.actions(filter, *limit)),
         }
     }
 }
@@ -91,6 +98,7 @@ pub(crate) struct Contents {
     pub(crate) depths: Result<Vec<QueueDepth>, StoreError>,
     pub(crate) pauses: Result<Vec<JobPause>, StoreError>,
     pub(crate) limits: Result<Vec<StoredLimit>, StoreError>,
+    pub(crate) actions: Result<Vec<Action>, StoreError>,
 }
 
 impl Contents {
@@ -102,6 +110,7 @@ impl Contents {
             depths: store.depths(),
             pauses: store.pauses(),
             limits: store.limits(),
+            actions: store.actions(&ActionFilter::default(), u32::MAX),
         }
     }
 }

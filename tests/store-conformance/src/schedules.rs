@@ -141,6 +141,41 @@ pub fn r12_a_tick_that_waits_becomes_a_job_when_the_other_ends<T: TestStore>() {
     assert_eq!(given.claim(id, "tick").id, job(4));
 }
 
+/// The store keeps the last end of the runs of all processes. An attempt that another one follows does not count.
+pub fn a_schedule_keeps_the_last_end_of_its_jobs<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.register(id, &ScheduleSpec { max_attempts: 2, ..cron("s", Overlap::Skip) });
+    given.wait(SECOND);
+    given.fire(&given.fire_of(id, "s", 1));
+    let end = |given: &Given<T>| {
+        let schedule = given.schedule("s");
+        let end = schedule.last_end.map(|end| (end.state, end.started_at, end.at, end.error));
+        (end, schedule.last_success, schedule.failures)
+    };
+    let failed = |error: &str| End::Failed { after: Duration::ZERO, error: error.to_owned() };
+    let claimed = given.claim(id, "tick");
+    given.finish(id, claimed.held(), failed("no"));
+    assert_eq!(end(&given), (None, None, 0));
+    let claimed = given.claim(id, "tick");
+    given.wait(SECOND);
+    let long = "é".repeat(600);
+    given.finish(id, claimed.held(), failed(&long));
+    let cut = Some("é".repeat(500));
+    let parked = Some((JobState::Parked, claimed.started_at, given.now, cut));
+    assert_eq!(end(&given), (parked, None, 1));
+    given.wait(SECOND);
+    given.fire(&given.fire_of(id, "s", 2));
+    let claimed = given.claim(id, "tick");
+    given.finish(id, claimed.held(), End::Cancelled);
+    let cancelled = Some((JobState::Cancelled, claimed.started_at, given.now, None));
+    assert_eq!(end(&given), (cancelled, None, 1));
+    assert_eq!(given.command(&Command::Retry { job: job(1) }), CommandOutcome::Done);
+    let claimed = given.claim(id, "tick");
+    given.finish(id, claimed.held(), End::Done);
+    let done = Some((JobState::Done, claimed.started_at, given.now, None));
+    assert_eq!(end(&given), (done, Some(given.now), 0));
+}
+
 /// The next tick of a delay is set in the transaction in which its job ends for good.
 pub fn r19_a_delay_counts_from_the_end_of_the_job<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();

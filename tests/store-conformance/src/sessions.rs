@@ -46,9 +46,11 @@ pub fn r2_a_request_that_comes_too_late_changes_nothing<T: TestStore>() {
     assert_eq!(given.ask().poll(&poll), Err(too_late.clone()));
     let close = Close { session: id, not_after: late };
     assert_eq!(given.ask().close(&close), Err(too_late.clone()));
-    let renew = Renew { session: id, lease: LEASE, not_after: late };
+    let renew = Renew { clock_offset: None, session: id, lease: LEASE, not_after: late };
     assert_eq!(given.ask().renew(&renew), Err(too_late.clone()));
     let open = Open {
+        queues: None,
+        concurrency: 4,
         id: session(2),
         replaces: Some(id),
         label: String::new(),
@@ -60,7 +62,8 @@ pub fn r2_a_request_that_comes_too_late_changes_nothing<T: TestStore>() {
     };
     assert_eq!(given.ask().open(&open), Err(too_late));
     assert_eq!(given.poll(id, &["a"]).jobs.len(), 1);
-    let at_the_last_moment = Renew { session: id, lease: LEASE, not_after: given.now };
+    let at_the_last_moment =
+        Renew { clock_offset: None, session: id, lease: LEASE, not_after: given.now };
     assert!(given.ask().renew(&at_the_last_moment).unwrap().is_alive);
 }
 
@@ -89,7 +92,7 @@ pub fn r7_a_close_gives_back_what_never_began<T: TestStore>() {
     let expected = [(JobState::Done, 1), ready, (JobState::Running, 1), ready];
     assert_eq!(jobs.map(|job| (given.state(job), given.job(job).attempt)), expected);
     assert!(!given.renew(id).is_alive);
-    assert_eq!(given.ask().sessions().unwrap().len(), 1);
+    assert_eq!(given.ask().sessions().unwrap().iter().filter(|each| each.is_alive()).count(), 1);
 }
 
 /// A session that has ended gives nothing back: its runs may be in progress.
@@ -182,6 +185,7 @@ pub fn an_abandoned_job_does_not_run_again<T: TestStore>() {
     given.claim(session, "a");
     given.wait(LEASE);
     let request = Reap {
+        found_by: "finder".to_owned(),
         dead: vec![given.lease_of(session)],
         max_lost: 3,
         spread: SECOND,
@@ -280,6 +284,8 @@ pub fn a_process_of_another_application_is_a_stranger_unless_a_task_is_shared<T:
     let mut given = Given::<T>::store();
     let open = |given: &Given<T>, number: u128, application: &str, tasks: &[&str]| {
         let open = Open {
+            queues: None,
+            concurrency: 4,
             id: session(number),
             replaces: None,
             label: format!("process-{number}"),
@@ -312,6 +318,8 @@ pub fn a_process_of_another_application_is_a_stranger_unless_a_task_is_shared<T:
 pub fn a_session_says_its_application_and_its_tasks<T: TestStore>() {
     let given = Given::<T>::store();
     let open = Open {
+        queues: None,
+        concurrency: 4,
         id: session(1),
         replaces: None,
         label: "web-1".to_owned(),
@@ -335,6 +343,8 @@ pub fn a_session_says_its_application_and_its_tasks<T: TestStore>() {
 pub fn the_label_of_a_session_is_kept_without_nul<T: TestStore>() {
     let given = Given::<T>::store();
     let open = Open {
+        queues: None,
+        concurrency: 4,
         id: session(1),
         replaces: None,
         label: "web\0".to_owned() + &"x".repeat(TEXT_MAX),

@@ -29,7 +29,8 @@ const BYTES_MAX: u64 = 16 << 20;
 /// The address of the program, and the token of the visitor.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServerArgs {
-    /// The address of the dashboard, or the link that it prints; otherwise $SCHEDULER_URL, or this machine
+    /// The address of the dashboard; otherwise $SCHEDULER_URL, or this machine. The link that it prints has the token in it: better in the
+    /// variable, where other users do not see it
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// The token; better in $SCHEDULER_TOKEN, where other users do not see it
@@ -273,12 +274,15 @@ impl TimeFormat {
     }
 }
 
-/// A text of a program on one line, without anything that a terminal would obey.
+/// A text of a program on one line, without anything that a terminal would obey, or that makes names look alike.
 pub(crate) fn plain(text: &str) -> String {
     let is_odd = |letter: char| {
+        let is_between = |first: char, last: char| (first..=last).contains(&letter);
         letter.is_control()
-            || ('\u{202a}'..='\u{202e}').contains(&letter)
-            || ('\u{2066}'..='\u{2069}').contains(&letter)
+            || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}')
+            || is_between('\u{200b}', '\u{200f}')
+            || is_between('\u{2028}', '\u{202e}')
+            || is_between('\u{2060}', '\u{206f}')
     };
     text.chars().map(|letter| if is_odd(letter) { '\u{fffd}' } else { letter }).collect()
 }

@@ -1,6 +1,6 @@
-//! Changes of tasks: `run`, `pause`, `resume`, `cancel`, `enable` and `reschedule`.
+//! Changes of tasks, queues and processes: `run`, `pause`, `resume`, `drain`, `cancel`, `enable`, `reschedule`.
 
-use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
+use scheduler_api::{Changed, Node, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde_json::Value;
 
 use super::api::{Api, ask, escaped, local, plain, query, zone_of};
@@ -10,7 +10,7 @@ use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::times;
 
-/// The tasks that are meant: one, those with a tag, or all; or the jobs of a queue.
+/// The tasks that are meant: one, those with a tag, or all; or the jobs of a queue; or a process.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct WhichArgs {
@@ -19,6 +19,9 @@ struct WhichArgs {
     /// All jobs of this queue, in all processes
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
+    /// This process, by its name or its session: it takes no jobs and fires no ticks, and its runs end
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
     /// All tasks with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
@@ -48,6 +51,17 @@ pub(crate) struct PauseArgs {
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     which: WhichArgs,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct DrainArgs {
+    /// The process, by its name or its session
+    node: String,
+    /// Why, for others to read
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -101,6 +115,11 @@ pub(super) fn resume(args: &ResumeArgs, ctx: &mut Context<'_>) -> Result<(), Cli
     on_tasks(&args.which, &args.client, "resume", PauseRequest::default(), ctx)
 }
 
+pub(super) fn drain(args: &DrainArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let request = PauseRequest { reason: args.reason.clone(), ..PauseRequest::default() };
+    on_node(&args.node, &args.client, "pause", &request, ctx)
+}
+
 fn on_tasks(
     which: &WhichArgs,
     client: &ClientArgs,
@@ -113,6 +132,9 @@ fn on_tasks(
     }
     if let Some(queue) = &which.queue {
         return on_queue(queue, client, action, &request, ctx);
+    }
+    if let Some(node) = &which.node {
+        return on_node(node, client, action, &request, ctx);
     }
     let all = which.all.then_some(true);
     let request = PauseRequest { tag: which.tag.clone(), all, ..request };
@@ -152,6 +174,38 @@ fn on_queue(
             format!("queue {name}: paused{until}; to let it go on: scheduler resume --queue {name}")
         }
         None => format!("queue {name}: goes on; {} jobs are due", row.depth.due),
+    })
+}
+
+fn on_node(
+    node: &str,
+    client: &ClientArgs,
+    action: &str,
+    request: &PauseRequest,
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let api = Api::new(&client.server, ctx)?;
+    let answer: Value = api.post(&format!("/nodes/{}/{action}", escaped(node)), request)?;
+    if client.json {
+        return ctx.say(answer);
+    }
+    let row: Node = api.typed(answer)?;
+    let (name, jobs) = (plain(&row.label), row.jobs.len());
+    ctx.say(match &row.pause {
+        Some(pause) => {
+            let until = match &pause.until {
+                Some(until) => format!(" until {}", local(until, api.zone()?)),
+                None => String::new(),
+            };
+            let runs = match jobs {
+                0 => "it runs no job".to_owned(),
+                1 => "1 job still runs".to_owned(),
+                jobs => format!("{jobs} jobs still run"),
+            };
+            let resume = format!("to let it go on: scheduler resume --node {name}");
+            format!("node {name}: takes no jobs{until}; {runs}; {resume}")
+        }
+        None => format!("node {name}: takes jobs again"),
     })
 }
 
@@ -198,6 +252,16 @@ fn preview(preview: &Preview) -> String {
 }
 
 /// The instant at which a pause ends, as the API has it.
+/// An instant that has passed: as it is written, or by its age.
+pub(super) fn past(text: &str, ctx: &Context<'_>) -> Result<String, CliError> {
+    let age = duration(text).ok().and_then(|age| chrono::TimeDelta::from_std(age).ok());
+    let at = match age.and_then(|age| ctx.now().checked_sub_signed(age)) {
+        Some(at) => at,
+        None => times::instant(text, context::zone(None, ctx)?.zone, ctx.now())?,
+    };
+    Ok(times::rfc3339(at, scheduler_core::trigger::Zone::UTC))
+}
+
 fn end_of_pause(until: &str, ctx: &Context<'_>) -> Result<String, CliError> {
     let zone = context::zone(None, ctx)?.zone;
     let until = times::instant(until, zone, ctx.now())?;

@@ -134,17 +134,17 @@ fn post_all(
     filter: &JobFilter,
     dry_run: bool,
 ) -> Result<u64, CliError> {
-    let (mut filter, mut sum) = (filter.clone(), 0);
+    let (mut filter, mut going_on, mut sum) = (filter.clone(), None, 0);
     loop {
         let matching = Some(filter.clone());
-        let request = JobsRequest { dry_run, ids: None, matching };
-        let ChangedJobs { count, after } =
+        let request = JobsRequest { dry_run, ids: None, matching, action: going_on };
+        let ChangedJobs { count, after, action } =
             api.post(&format!("/jobs:{}", change.name()), &request)?;
         sum += count;
         if after.is_none() || after == filter.after {
             return Ok(sum);
         }
-        filter.after = after;
+        (filter.after, going_on) = (after, action);
     }
 }
 

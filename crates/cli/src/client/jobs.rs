@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
+use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use scheduler_api::{
     Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, Node, NodeJob, Nodes, Pause, Queues,
@@ -16,8 +17,9 @@ use crate::client::api::{
     Api, ClientArgs, FilterArgs, TimeFormat, ask, escaped, local, plain, query, time,
 };
 use crate::client::job_changes::{ChangeArgs, JobChange, act};
+use crate::client::status;
 use crate::client::table::{self, Cell, Tone};
-use crate::client::tasks::{text, took};
+use crate::client::tasks::{age, text, took};
 use crate::context::{Context, Look};
 use crate::error::CliError;
 
@@ -294,8 +296,21 @@ fn queues(answer: &Queues, look: Look, api: &Api) -> Result<String, CliError> {
         false => table::of(&heads, &rows, look),
     };
     let unknown = answer.unknown_tasks.iter().map(unknown);
-    let lines = pauses(answer, api)?.into_iter().chain(unknown).map(|line| line + "\n");
+    let lines = pauses(answer, api)?.into_iter().chain(unknown).chain(as_of(answer));
+    let lines = lines.map(|line| line + "\n");
     Ok(table + &lines.collect::<String>())
+}
+
+/// A count of so many milliseconds is old.
+const COUNT_AGE_MAX_MS: i64 = 10_000;
+
+/// The age of the counts if they are old or could not be renewed, and why.
+pub(super) fn as_of(answer: &Queues) -> Option<String> {
+    let [now, then] = [&answer.now, &answer.as_of].map(|at| at.parse::<DateTime<Utc>>().ok());
+    let counted = now? - then?;
+    let why = answer.count_failure.as_deref().map(|why| format!(": {}", plain(why)));
+    (why.is_some() || counted.num_milliseconds() > COUNT_AGE_MAX_MS)
+        .then(|| format!("counted {} ago{}", age(counted), why.unwrap_or_default()))
 }
 
 /// A line for a task that no living process can run.
@@ -307,6 +322,15 @@ fn unknown(unknown: &UnknownTask) -> String {
             _ => format!("{due} due jobs of {task} have payloads up to version {version}"),
         };
         return format!("{have}, and no living process knows more than version {known}");
+    }
+    if let Some(elsewhere) = &unknown.elsewhere {
+        let (task, due) = (plain(&unknown.task), unknown.due);
+        let wait = if due == 1 {
+            "1 job of it waits".to_owned()
+        } else {
+            format!("{due} jobs of it wait")
+        };
+        return format!("no living process runs {task} where {wait}: {}", plain(elsewhere));
     }
     let due = match unknown.due {
         0 => String::new(),
@@ -355,37 +379,66 @@ fn depth(name: String, depth: &Depth) -> Vec<Cell> {
 
 fn nodes(answer: &Nodes, look: Look, api: &Api) -> Result<String, CliError> {
     let opened = answer.nodes.iter().map(|node| &*node.opened_at);
-    let times = opened.chain(answer.gone.iter().map(|node| &*node.at));
-    let times = TimeFormat::of(api.zone()?, times);
-    let jobs = |jobs: &[NodeJob]| match jobs {
-        [] => "-".to_owned(),
-        jobs => {
-            let jobs = jobs.iter().map(|job| format!("{} {}", plain(&job.task), plain(&job.id)));
-            jobs.collect::<Vec<_>>().join(", ")
-        }
+    let times =
+        TimeFormat::of(api.zone()?, opened.chain(answer.ended.iter().map(|node| &*node.at)));
+    let jobs = |jobs: &[NodeJob]| {
+        let jobs = jobs.iter().map(|job| format!("{} {}", plain(&job.task), plain(&job.id)));
+        jobs.collect::<Vec<_>>().join(", ")
     };
     let row = |node: &Node| {
-        let lease = match node.has_run_out {
-            true => Cell::new("has run out", Tone::Bad),
-            false => Cell::from("holds".to_owned()),
-        };
+        let state = state_of(node);
         let [label, build] = [&node.label, &node.build].map(|text| Cell::from(plain(text)));
-        vec![label, build, times.local(&node.opened_at).into(), lease, jobs(&node.jobs).into()]
+        let queues = match node.queues.as_deref() {
+            None => "all".to_owned(),
+            Some([]) => "none".to_owned(),
+            Some(queues) => queues.iter().map(|queue| plain(queue)).collect::<Vec<_>>().join(", "),
+        };
+        let running = format!("{} of {}", node.jobs.len(), node.concurrency);
+        let tasks = node.tasks.len().to_string();
+        let opened = times.local(&node.opened_at);
+        let texts = [opened, queues, tasks].map(Cell::from);
+        let texts = [label, build].into_iter().chain(texts);
+        texts.chain([state, running.into(), jobs(&node.jobs).into()]).collect()
     };
     let mut rows: Vec<Vec<Cell>> = answer.nodes.iter().map(row).collect();
-    let ended = |name: String, since: String, jobs: String| {
-        let lease = Cell::new("ended", Tone::Bad);
-        vec![name.into(), Cell::default(), since.into(), lease, jobs.into()]
+    let ended = |name: String, build: String, at: String, state: Cell, jobs: String| {
+        let blank = Cell::default;
+        vec![name.into(), build.into(), at.into(), blank(), blank(), state, blank(), jobs.into()]
     };
     if !answer.orphans.is_empty() {
-        rows.push(ended("(gone)".to_owned(), String::new(), jobs(&answer.orphans)));
+        let state = Cell::new("gone", Tone::Bad);
+        let jobs = jobs(&answer.orphans);
+        rows.push(ended("(gone)".to_owned(), String::new(), String::new(), state, jobs));
     }
-    rows.extend(answer.gone.iter().map(|node| {
-        let name = plain(node.label.as_deref().unwrap_or(&node.session));
-        ended(name, format!("lost {}", times.local(&node.at)), String::new())
+    rows.extend(answer.ended.iter().map(|node| {
+        let state = match &node.found_by {
+            Some(by) => Cell::new(format!("lost, found by {}", plain(by)), Tone::Bad),
+            None => Cell::from("stopped".to_owned()),
+        };
+        let at = format!("until {}", times.local(&node.at));
+        let held = if node.jobs > 0 { format!("it held {}", node.jobs) } else { String::new() };
+        ended(plain(&node.label), plain(&node.build), at, state, held)
     }));
     if rows.is_empty() {
         return Ok("no process uses the store\n".to_owned());
     }
-    Ok(table::of(&["PROCESS", "BUILD", "SINCE", "LEASE", "JOBS"], &rows, look))
+    let heads = ["PROCESS", "BUILD", "SINCE", "QUEUES", "TASKS", "STATE", "RUNNING", "JOBS"];
+    Ok(table::of(&heads, &rows, look))
+}
+
+fn state_of(node: &Node) -> Cell {
+    let clock = node.clock_offset_ms.filter(|_| node.is_clock_off);
+    let clock = clock.map(|offset| format!("its clock is {}", status::clock(offset)));
+    let (state, tone) = match (&node.pause, clock) {
+        _ if node.has_run_out => ("does not renew its lease".to_owned(), Tone::Bad),
+        (None, None) => ("takes jobs".to_owned(), Tone::Plain),
+        (None, Some(clock)) => (clock, Tone::Bad),
+        (Some(pause), clock) => {
+            let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
+            let texts = [Some(format!("paused{}", by.unwrap_or_default())), clock];
+            let tone = if texts[1].is_some() { Tone::Bad } else { Tone::Faint };
+            (texts.into_iter().flatten().collect::<Vec<_>>().join(", "), tone)
+        }
+    };
+    Cell::new(state, tone)
 }

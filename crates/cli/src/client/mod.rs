@@ -7,10 +7,10 @@
 //! than the given one.
 
 use clap::Subcommand;
-use scheduler_api::{Action, Actions, Runs, Task};
+use scheduler_api::{Action, Actions, ActionsQuery, Runs, Task};
 use serde_json::Value;
 
-use crate::client::api::{ClientArgs, TaskArgs, TimeFormat, ask};
+use crate::client::api::{ClientArgs, TaskArgs, TimeFormat, ask, query};
 use crate::client::table::Cell;
 use crate::client::tasks::text;
 use crate::context::{Context, Look};
@@ -38,6 +38,8 @@ pub(crate) enum ClientCommand {
     Run(TaskArgs),
     /// Let no run of a task start by its schedule
     Pause(changes::PauseArgs),
+    /// Let a process take no more jobs; its runs end, and `resume --node` lets it go on
+    Drain(changes::DrainArgs),
     /// Let paused tasks go on
     Resume(changes::ResumeArgs),
     /// Ask the runs of a task that are in progress to stop; its schedule goes on
@@ -63,6 +65,7 @@ pub(crate) fn run(command: &ClientCommand, ctx: &mut Context<'_>) -> Result<(), 
         }
         ClientCommand::Show(task) => show(task, ctx),
         ClientCommand::Run(task) => changes::act(task, "run", ctx),
+        ClientCommand::Drain(args) => changes::drain(args, ctx),
         ClientCommand::Pause(args) => changes::pause(args, ctx),
         ClientCommand::Resume(args) => changes::resume(args, ctx),
         ClientCommand::Cancel(task) => changes::act(task, "cancel", ctx),
@@ -89,37 +92,71 @@ fn show(args: &TaskArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ActionsArgs {
-    /// Only those on this task
+    /// Only those on this task, schedule, queue or job, and on jobs of this task
     #[arg(long, value_name = "NAME")]
     task: Option<String>,
+    /// Only those of this person
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+    /// Only those since then: `2026-03-27T14:00`, or an age such as `2h`
+    #[arg(long, value_name = "INSTANT")]
+    since: Option<String>,
+    /// The most that are listed
+    #[arg(short = 'n', value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=500))]
+    limit: u64,
+    /// The actions before this one, which ended the last page
+    #[arg(long, value_name = "ID")]
+    after: Option<String>,
     #[command(flatten)]
     client: ClientArgs,
 }
 
 fn list(args: &ActionsArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
-    let path = match &args.task {
-        Some(task) => format!("/actions?task={}", escaped(task)),
-        None => "/actions".to_owned(),
-    };
+    let (by, after) = (args.by.clone(), args.after.clone());
+    let (task, limit) = (args.task.clone(), Some(args.limit));
+    let since = args.since.as_deref().map(|since| changes::past(since, ctx)).transpose()?;
+    let path = format!("/actions?{}", query(&ActionsQuery { task, by, since, after, limit }));
     ask(&path, &args.client, shown, ctx)
 }
 
 fn shown(answer: &Actions, look: Look, api: &Api) -> Result<String, CliError> {
+    let partial = match answer.is_partial {
+        Some(true) => "the store does not answer: only the changes at this process\n",
+        _ => "",
+    };
     if answer.actions.is_empty() {
-        return Ok("nothing was changed by hand since the start of the program\n".to_owned());
+        return Ok(format!("{partial}no change by hand\n"));
     }
     let times = TimeFormat::of(api.zone()?, answer.actions.iter().map(|action| &*action.at));
     let rows: Vec<Vec<Cell>> = answer.actions.iter().map(|action| row(action, times)).collect();
-    Ok(table::of(&["AT", "WHO", "ACTION", "ON", "NOTE", "FROM"], &rows, look))
+    let table = table::of(&["AT", "WHO", "ACTION", "ON", "NOTE", "FROM"], &rows, look);
+    let mut text = format!("{partial}{table}");
+    if let Some(last) = answer.actions.last().filter(|_| answer.has_more) {
+        text.push_str(&format!("\nmore: --after {}\n", plain(&last.id)));
+    }
+    Ok(text)
 }
 
 fn row(action: &Action, times: TimeFormat) -> Vec<Cell> {
-    let on = match (&action.job, &action.queue) {
-        (Some(job), _) => format!("{} of {}", plain(job), plain(&action.task)),
-        (None, Some(queue)) => format!("queue {}", plain(queue)),
-        (None, None) => plain(&action.task),
+    let on = match (&action.job, &action.queue, &action.matching) {
+        (Some(job), ..) => format!("{} of {}", plain(job), plain(&action.task)),
+        (None, Some(queue), _) => format!("queue {}", plain(queue)),
+        (None, None, Some(words)) => format!("{}: {}", action.count, plain(words)),
+        (None, None, None) => text(&action.schedule.clone().or(Some(action.task.clone()))),
     };
-    let at = times.local(&action.at);
-    let cells = [at, plain(&action.who), plain(&action.action), on, text(&action.note)];
-    cells.into_iter().chain([text(&action.from)]).map(Cell::from).collect()
+    let change = action.before.as_ref().or(action.after.as_ref());
+    let change = change.map(|_| format!("{} → {}", text(&action.before), text(&action.after)));
+    let note = [change, action.note.as_deref().map(plain)].into_iter().flatten();
+    let role = action.role.as_deref().map(|role| format!(" (role {})", plain(role)));
+    let node = action.node.as_deref().map(|node| format!("at {}", plain(node)));
+    let from = [action.from.as_deref().map(plain), node].into_iter().flatten();
+    let cells = [
+        times.local(&action.at),
+        plain(&action.who) + &role.unwrap_or_default(),
+        plain(&action.action),
+        on,
+        note.collect::<Vec<_>>().join("; "),
+        from.collect::<Vec<_>>().join(" "),
+    ];
+    cells.into_iter().map(Cell::from).collect()
 }

@@ -1,9 +1,14 @@
 //! The problems of a running program and of its cluster, the worst first.
 
-use scheduler_api::{Info, JobErrors, Nodes, Queue, QueueTask, Queues, Task, Tasks};
+use std::collections::BTreeSet;
+
+use scheduler_api::{
+    EndedNode, Info, JobErrors, Nodes, Pause, Queue, QueueTask, Queues, Task, Tasks,
+};
 use serde::Serialize;
 
 use crate::client::api::{Api, ClientArgs, plain};
+use crate::client::jobs::as_of;
 use crate::client::table::{Cell, Tone};
 use crate::client::tasks::{TaskProblem, age, took};
 use crate::context::{Context, Look};
@@ -91,10 +96,16 @@ impl StatusItems {
             self.problem("DOWN", format!("critical: {}", plain(name)));
         }
         self.of_tasks(&tasks);
+        if let Some(why) = &info.store_failure {
+            self.problem("store away", plain(why));
+        }
         if info.sections.iter().any(|section| section == "jobs") {
             match api.get::<Queues>("/queues") {
                 Ok(answer) => self.of_jobs(&answer, &tasks.tasks, api)?,
-                Err(error) => self.problem("store away", error.what()),
+                Err(error) if info.store_failure.is_none() => {
+                    self.problem("store away", error.what());
+                }
+                Err(_) => {}
             }
         }
         Ok(())
@@ -125,6 +136,9 @@ impl StatusItems {
 
     fn of_jobs(&mut self, answer: &Queues, tasks: &[Task], api: &Api) -> Result<(), CliError> {
         let queues = &answer.queues;
+        if let Some(counted) = as_of(answer) {
+            self.add(false, "jobs", counted);
+        }
         let sum = |count: fn(&Queue) -> u64| queues.iter().map(count).sum::<u64>();
         let parked = sum(|queue| queue.depth.parked);
         if parked > 0 {
@@ -148,8 +162,10 @@ impl StatusItems {
         for task in &answer.unknown_tasks {
             let nearest =
                 task.nearest.as_deref().map(|near| format!("nearest name: {}", plain(near)));
-            let what = format!("no process has {}", plain(&task.task));
-            self.problem(what, nearest.unwrap_or_default());
+            let elsewhere = task.elsewhere.as_deref().map(plain);
+            let verb = if elsewhere.is_some() { "runs" } else { "has" };
+            let what = format!("no process {verb} {}", plain(&task.task));
+            self.problem(what, elsewhere.or(nearest).unwrap_or_default());
         }
         Ok(())
     }
@@ -180,10 +196,32 @@ impl StatusItems {
         }
         for queue in queues {
             let Some(pause) = &queue.pause else { continue };
-            let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
-            let reason = pause.reason.as_deref().map(|reason| format!(", {}", plain(reason)));
-            let text = format!("{}{}", by.unwrap_or_default(), reason.unwrap_or_default());
+            let text = decided(pause);
             self.add(false, format!("queue {} paused{text}", plain(&queue.queue)), "");
+        }
+    }
+
+    /// Processes that were lost within the last hour: those that are not back, and those that are.
+    fn of_lost(&mut self, nodes: &Nodes) {
+        let lost = || nodes.ended.iter().filter(|node| node.is_lost);
+        let text = |node: &EndedNode| {
+            let held = match node.jobs {
+                0 => String::new(),
+                count => format!(" with {}", jobs(count.into())),
+            };
+            let found_by = node.found_by.as_deref().map(plain).unwrap_or_default();
+            format!("{} lost{held}, found by {found_by}", plain(&node.label))
+        };
+        let away: Vec<&EndedNode> = lost().filter(|node| !node.is_back).collect();
+        if !away.is_empty() {
+            let living = nodes.nodes.iter().filter(|node| !node.has_run_out).count();
+            let names: BTreeSet<&str> = away.iter().map(|node| &*node.label).collect();
+            let listed: Vec<_> = away.iter().take(LISTED_MAX).map(|node| text(node)).collect();
+            let what = format!("{living} of {} processes", living + names.len());
+            self.problem(what, listed.join("; "));
+        }
+        for node in lost().filter(|node| node.is_back).take(LISTED_MAX) {
+            self.problem(format!("node {}", plain(&node.label)), "was lost, and is back");
         }
     }
 
@@ -191,15 +229,34 @@ impl StatusItems {
         for node in nodes.nodes.iter().filter(|node| node.has_run_out) {
             self.problem(format!("node {}", plain(&node.label)), "does not renew its lease");
         }
-        for node in nodes.gone.iter().take(LISTED_MAX) {
-            let name = node.label.as_ref().unwrap_or(&node.session);
-            self.problem(format!("node {}", plain(name)), "lost");
+        for node in nodes.nodes.iter().filter(|node| node.is_clock_off) {
+            let what = format!("clock of {}", plain(&node.label));
+            self.problem(what, clock(node.clock_offset_ms.unwrap_or_default()));
+        }
+        self.of_lost(nodes);
+        for node in &nodes.nodes {
+            let Some(pause) = &node.pause else { continue };
+            let text = decided(pause);
+            self.add(false, format!("node {} paused{text}", plain(&node.label)), "");
         }
         if !nodes.orphans.is_empty() {
             let count = jobs(nodes.orphans.len() as u64);
             self.problem(count, "of processes that are gone");
         }
     }
+}
+
+/// The person who has paused something, and why.
+fn decided(pause: &Pause) -> String {
+    let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
+    let reason = pause.reason.as_deref().map(|reason| format!(", {}", plain(reason)));
+    format!("{}{}", by.unwrap_or_default(), reason.unwrap_or_default())
+}
+
+/// By how much a clock is off.
+pub(super) fn clock(offset_ms: f64) -> String {
+    let side = if offset_ms > 0.0 { "ahead of" } else { "behind" };
+    format!("{} {side} the store's", took(offset_ms.abs()))
 }
 
 fn jobs(count: u64) -> String {

@@ -4,9 +4,6 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use crate::context::Look;
 
-/// The greatest width of a column outside a terminal. A longer cell is not cut, and widens its own line.
-const WIDTH_MAX: usize = 60;
-
 /// The least width of a column that is cut to fit.
 const WIDTH_MIN: usize = 8;
 
@@ -85,9 +82,7 @@ fn widths(head: &[&str], rows: &[Vec<Cell>], look: Look) -> Vec<usize> {
         widest.max(head[column].chars().count())
     };
     let mut widths: Vec<usize> = (0..head.len()).map(widest).collect();
-    let Some(columns) = look.columns else {
-        return widths.into_iter().map(|width| width.min(WIDTH_MAX)).collect();
-    };
+    let Some(columns) = look.columns else { return widths };
     let gaps = GAP.len() * head.len().saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > columns {
         // The first column has the name, which commands need as a whole.

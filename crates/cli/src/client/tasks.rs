@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use scheduler_api::{FireTime, Run, Task, Tasks};
+use scheduler_api::{FireTime, Run, Schedule, SkippedTicks, Task, Tasks};
 use scheduler_core::Tick;
 use scheduler_core::time::EventCount;
 use scheduler_core::trigger::Zone;
@@ -105,7 +105,9 @@ fn counts(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
 
 /// A line for each of the first late tasks: the run that has held a thread of their pool for longest.
 fn waits(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
-    let held = |task: &Task| instant(&task.running_since).filter(|_| task.running > 0);
+    // A run of an async function that waits holds no thread.
+    let holds = |task: &Task| task.running > 0 && !task.is_async;
+    let held = |task: &Task| instant(&task.running_since).filter(|_| holds(task));
     let line = |task: &Task| {
         let Some(TaskProblem::Late(waited)) = TaskProblem::of(task, now) else { return None };
         let others = tasks.iter().filter(|other| other.pool == task.pool);
@@ -139,6 +141,8 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
         row("cron", plain(expression));
         row("zone", plain(&task.zone));
     }
+    let durable = task.schedule.clone().unwrap_or_default();
+    row("by hand", by_hand(&durable, zone, now));
     row("state", state(task, Some(now)).shown(look));
     let pause = task.pause.clone().unwrap_or_default();
     row("reason", text(&pause.reason));
@@ -153,8 +157,16 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     row("source", text(&task.source));
     row("pool", plain(&task.pool));
     row("trigger", text(&task.trigger_failure));
+    if task.schedule.is_some() {
+        let last = since(&durable.last_tick, zone, now);
+        let last = if last.is_empty() { last } else { format!(", the last {last}") };
+        row("ticks", format!("{} in all processes{last}", durable.fired));
+        row("skipped", skipped(&durable.skipped));
+    }
     let counters = &task.counters;
-    row("runs", format!("{}, {} failed", counters.runs, counters.failures));
+    let is_durable = task.is_durable == Some(true);
+    let here = if is_durable { " in this process" } else { "" };
+    row("runs", format!("{}, {} failed{here}", counters.runs, counters.failures));
     let durations = task.durations.clone().unwrap_or_default();
     if let (Some(median), Some(most), Some(longest)) =
         (durations.p50_ms, durations.p95_ms, durations.max_ms)
@@ -173,8 +185,29 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     };
     section("next", task.upcoming.iter().flatten().map(|time| upcoming(time, zone)).collect());
     let times = TimeFormat::of(zone, runs.iter().map(|past| &*past.started_at));
-    section("last runs", runs.iter().map(|past| run(past, times)).collect());
+    section(&format!("last runs{here}"), runs.iter().map(|past| run(past, times)).collect());
     lines.join("\n") + "\n"
+}
+
+/// The author of a rule that was set by hand, and the rule before.
+fn by_hand(schedule: &Schedule, zone: Zone, now: DateTime<Utc>) -> String {
+    if !schedule.is_overridden {
+        return String::new();
+    }
+    let by = schedule.overridden_by.as_deref().map(|by| format!(" by {}", plain(by)));
+    let at = since(&schedule.overridden_at, zone, now);
+    let before = schedule.rule_before.as_deref().map(|rule| format!("; before: {}", plain(rule)));
+    let [by, before] = [by, before].map(Option::unwrap_or_default);
+    format!("the rule was set{by}, {at}{before}")
+}
+
+/// Ticks that became no jobs, by reason.
+fn skipped(ticks: &SkippedTicks) -> String {
+    let SkippedTicks { overlap, missed, paused } = ticks.clone();
+    let parts =
+        [(overlap, "the job before was unfinished"), (missed, "missed"), (paused, "paused")];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    parts.map(|(count, reason)| format!("{count} {reason}")).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn upcoming(time: &FireTime, zone: Zone) -> String {
@@ -289,9 +322,19 @@ fn next(task: &Task, now: Option<DateTime<Utc>>) -> String {
     }
 }
 
+/// The process that answers has run none; of a durable task others may have.
+fn not_here(task: &Task, now: Option<DateTime<Utc>>) -> String {
+    let tick = task.schedule.as_ref().and_then(|schedule| instant(&schedule.last_tick));
+    match (task.is_durable, now.zip(tick)) {
+        (Some(true), Some((now, tick))) => format!("ticked {} ago", age(now - tick)),
+        (Some(true), None) => "none in this process".to_owned(),
+        _ => "never ran".to_owned(),
+    }
+}
+
 /// The age of the last run, and its outcome.
 fn last(task: &Task, now: Option<DateTime<Utc>>) -> Cell {
-    let Some(last) = &task.last else { return Cell::new("never ran", Tone::Faint) };
+    let Some(last) = &task.last else { return Cell::new(not_here(task, now), Tone::Faint) };
     let at = now.zip(last.ended_at.parse::<DateTime<Utc>>().ok());
     let ago = at.map(|(now, at)| format!(" {} ago", age(now - at))).unwrap_or_default();
     let message = last.message.as_deref().map(|message| format!(": {}", plain(message)));

@@ -111,6 +111,8 @@ fn a_task_is_shown_with_what_comes_and_what_was() {
     task["failingSince"] = "2026-03-27T11:01:00Z".into();
     task["lastSuccess"] = "2026-03-27T10:00:07Z".into();
     task["durations"] = json!({ "p50Ms": 12.4, "p95Ms": 1_500.0, "maxMs": 90_000.0 });
+    task["schedule"] = json!({ "fired": 52, "isOverridden": true, "overriddenBy": "anna", "overriddenAt": "2026-03-27T09:04:00Z",
+        "ruleBefore": "every 10m", "lastTick": "2026-03-27T11:00:00Z", "skipped": { "overlap": 3, "missed": 0, "paused": 1 } });
     let runs = json!({ "task": "shop::report", "hasMore": false, "runs": [
         { "number": 3, "startedAt": "2026-03-27T11:00:00Z", "outcome": "error", "tookMs": 0.5,
           "error": { "message": "disk full" } },
@@ -127,12 +129,15 @@ shop::report
   schedule   09:00, Monday to Friday
   cron       0 0 9 * * MON-FRI
   zone       Europe/Berlin
+  by hand    the rule was set by anna, Fri 2026-03-27 10:04 +01:00, 2h ago; before: every 10m
   state      waiting, failed 2×
   failing    Fri 2026-03-27 12:01 +01:00, 3m ago
   succeeded  Fri 2026-03-27 11:00:07 +01:00, 1h 3m ago
   function   shop::report
   source     src/jobs.rs:7
   pool       default
+  ticks      52 in all processes, the last Fri 2026-03-27 12:00 +01:00, 4m ago
+  skipped    3 the job before was unfinished, 1 paused
   runs       3, 2 failed
   took       12ms as a rule, 1.5s at the 95th percentile, 1m 30s at most
 
@@ -323,9 +328,17 @@ fn queues_and_nodes_are_listed() {
     let mut queue = depth("queue", "default");
     queue["tasks"] = json!([depth("task", "mail")]);
     let nodes = json!({
-        "nodes": [{ "session": "s", "label": "web-1", "build": "1.2.3", "hasRunOut": false,
-                    "openedAt": "2026-03-27T12:00:00Z", "jobs": [{ "id": "7", "task": "mail" }] }],
-        "gone": [{ "session": "t", "label": "web-2", "at": "2026-03-27T12:01:02Z" }],
+        "nodes": [
+            { "session": "s", "label": "web-1", "build": "1.2.3", "hasRunOut": false, "tasks": ["mail", "pay"], "concurrency": 32,
+              "openedAt": "2026-03-27T12:00:00Z", "jobs": [{ "id": "7", "task": "mail" }], "isClockOff": true,
+              "clockOffsetMs": 3_540_000.0 },
+            { "session": "r", "label": "web-3", "queues": ["mail", "slow"], "concurrency": 4, "openedAt": "2026-03-27T12:00:00Z",
+              "pause": { "by": "ada" }, "clockOffsetMs": 3.0 },
+        ],
+        "ended": [
+            { "session": "t", "label": "web-2", "at": "2026-03-27T12:01:02Z", "isLost": true, "foundBy": "web-1", "jobs": 3 },
+            { "session": "u", "label": "web-0", "build": "1.2.2", "at": "2026-03-27T12:00:30Z", "isLost": false },
+        ],
         "orphans": [{ "id": "8", "task": "mail" }],
     });
     let stub = Stub::in_berlin(vec![
@@ -339,10 +352,12 @@ default   2     60      5          1         0        1m 1s          1h 2m
 ";
     assert_eq!(ask(&stub, &["jobs", "queues"]).output, expected);
     let expected = "\
-PROCESS   BUILD   SINCE                                 LEASE   JOBS
-web-1     1.2.3   Fri 2026-03-27 13:00:00 +01:00        holds   mail 7
-(gone)                                                  ended   mail 8
-web-2             lost Fri 2026-03-27 13:01:02 +01:00   ended
+PROCESS   BUILD   SINCE                                  QUEUES       TASKS   STATE                                   RUNNING   JOBS
+web-1     1.2.3   Fri 2026-03-27 13:00:00 +01:00         all          2       its clock is 59m ahead of the store's   1 of 32   mail 7
+web-3             Fri 2026-03-27 13:00:00 +01:00         mail, slow   0       paused by ada                           0 of 4
+(gone)                                                                        gone                                              mail 8
+web-2             until Fri 2026-03-27 13:01:02 +01:00                        lost, found by web-1                              it held 3
+web-0     1.2.2   until Fri 2026-03-27 13:00:30 +01:00                        stopped
 ";
     assert_eq!(ask(&stub, &["jobs", "nodes"]).output, expected);
     let json = ask(&stub, &["jobs", "nodes", "--json"]).output;
@@ -466,8 +481,16 @@ fn an_address_with_https_where_no_tls_is_spoken_says_so() {
 fn outage(queues: (u16, String)) -> Stub {
     let info = json!({ "zone": "UTC", "sections": ["tasks", "jobs"], "down": ["shop::report"] });
     let nodes = json!({
-        "nodes": [{ "label": "web-1", "hasRunOut": false }, { "label": "web-2", "hasRunOut": true }],
-        "gone": [{ "session": "s", "label": "web-3" }],
+        "nodes": [
+            { "label": "web-1", "hasRunOut": false, "isClockOff": true, "clockOffsetMs": -90_000.0 },
+            { "label": "web-2", "hasRunOut": true },
+            { "label": "web-5", "pause": { "by": "ada", "reason": "a disk" } },
+        ],
+        "ended": [
+            { "label": "web-3", "isLost": true, "foundBy": "web-1", "jobs": 2 },
+            { "label": "web-1", "isLost": true, "isBack": true, "foundBy": "web-1" },
+            { "label": "web-4", "isLost": false },
+        ],
         "orphans": [{ "id": "8", "task": "mail" }],
     });
     let errors = |count: u64, error: &str| {
@@ -492,7 +515,8 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
     task["task"] = "pay".into();
     queue["tasks"] = json!([task]);
     let paused = json!({ "queue": "slow", "due": 9, "oldestMs": 90_000.0, "pause": { "by": "ops", "reason": "move" } });
-    let unknown = json!([{ "task": "pya", "due": 1, "nearest": "pay" }]);
+    let unknown = json!([{ "task": "pya", "due": 1, "nearest": "pay" },
+        { "task": "geo", "due": 5, "elsewhere": "web-1 has it, but serves only mail" }]);
     let queues = json!({ "queues": [queue, paused], "unknownTasks": unknown });
     let stub = outage((200, queues.to_string()));
     let answer = ask(&stub, &["status"]);
@@ -505,18 +529,22 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ✖ a job of pay runs: for 12m in queue mail
 ✖ 4 jobs due: for 1m 30s in queue mail
 ✖ node web-2: does not renew its lease
-✖ node web-3: lost
+✖ clock of web-1: 1m 30s behind the store's
+✖ 2 of 3 processes: web-3 lost with 2 jobs, found by web-1
+✖ node web-1: was lost, and is back
 ✖ 1 job: of processes that are gone
 ✖ no process has pya: nearest name: pay
+✖ no process runs geo: web-1 has it, but serves only mail
 ‖ 1 paused
 ‖ 50 jobs to be tried again
 ‖ queue slow paused by ops, move
+‖ node web-5 paused by ada, a disk
 ";
-    assert_eq!((&*answer.output, &*answer.errors), (expected, "error: 11 problems\n"));
+    assert_eq!((&*answer.output, &*answer.errors), (expected, "error: 14 problems\n"));
     assert_eq!(answer.code, 1);
     let answer = ask(&stub, &["status", "--json"]);
     let json: Value = serde_json::from_str(&answer.output).unwrap();
-    assert_eq!((&json["isWell"], json["items"].as_array().unwrap().len()), (&false.into(), 14));
+    assert_eq!((&json["isWell"], json["items"].as_array().unwrap().len()), (&false.into(), 18));
     assert_eq!((json["items"][2]["what"].as_str(), answer.code), (Some("3 jobs parked"), 1));
 }
 
@@ -532,4 +560,65 @@ fn the_status_of_a_program_without_problems_is_a_success_and_a_store_that_is_awa
     let answer = ask(&outage((503, detail)), &["status"]);
     assert!(answer.output.contains("✖ store away: "), "{}", answer.output);
     assert_eq!(ask(&Stub::of(vec![]), &["status"]).code, 1);
+}
+
+#[test]
+fn a_lease_that_is_not_renewed_and_a_count_that_is_old_are_told_with_their_reasons() {
+    let (at, as_of) = ("2026-03-30T09:01:00Z", "2026-03-30T09:00:00Z");
+    let queues =
+        json!({ "now": at, "asOf": as_of, "countFailure": "canceling statement", "queues": [] });
+    let info =
+        json!({ "sections": ["tasks", "jobs"], "storeFailure": "disk is full", "zone": "UTC" });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/info", 200, info.to_string()),
+        ("GET /api/v1/tasks", 200, json!({ "tasks": [] }).to_string()),
+        ("GET /api/v1/queues", 200, queues.to_string()),
+        ("GET /api/v1/nodes", 200, json!({ "nodes": [] }).to_string()),
+    ]);
+    let counted = "counted 1m ago: canceling statement";
+    let answer = ask(&stub, &["status"]);
+    let expected = format!("✖ store away: disk is full\n‖ jobs: {counted}\n");
+    assert_eq!((answer.output, answer.code), (expected, 1));
+    let answer = ask(&stub, &["jobs", "queues"]);
+    assert!(answer.output.ends_with(&format!("{counted}\n")), "{}", answer.output);
+}
+
+#[test]
+fn names_that_look_alike_differ_and_columns_stay_below_each_other() {
+    let long = "cannot reach the mail server of the second data centre by any of its addresses";
+    let error = |task: &str, text: &str| {
+        let at = "2026-03-30T09:00:00Z";
+        json!({ "task": task, "error": text, "count": 2, "firstAt": at, "lastAt": at })
+    };
+    let odd = "ma\u{200b}i\u{61c}l";
+    let errors = json!({ "errors": [error(odd, long), error("mail", "no such card")] });
+    let stub = Stub::in_berlin(vec![("GET /api/v1/jobs:errors?", 200, errors.to_string())]);
+    let answer = ask(&stub, &["jobs", "errors"]);
+    let lines: Vec<&str> = answer.output.lines().collect();
+    assert!(lines[1].contains("ma\u{fffd}i\u{fffd}l"), "{}", answer.output);
+    let column = |line: &str, text: &str| line.find(text).map(|at| line[..at].chars().count());
+    let first = column(lines[0], "FIRST");
+    assert_eq!(
+        [column(lines[1], "Mon 2026"), column(lines[2], "Mon 2026")],
+        [first; 2],
+        "{}",
+        answer.output
+    );
+}
+
+#[test]
+fn an_async_run_holds_no_thread_for_which_a_task_waits() {
+    let at = |second| format!("2026-03-30T09:00:0{second}Z");
+    let mut late = tick();
+    (late["lateSince"], late["running"]) = (at(1).into(), 0.into());
+    let mut held = tick();
+    held["name"] = "held".into();
+    (held["running"], held["runningSince"]) = (1.into(), at(2).into());
+    let mut waits = held.clone();
+    waits["name"] = "awaits".into();
+    (waits["isAsync"], waits["runningSince"]) = (true.into(), at(0).into());
+    let tasks = json!({ "now": "2026-03-30T09:01:00Z", "tasks": [late, held, waits] });
+    let stub = Stub::of(vec![("GET /api/v1/tasks", 200, tasks.to_string())]);
+    let answer = ask(&stub, &["list"]);
+    assert!(answer.output.contains("held by held for"), "{}", answer.output);
 }

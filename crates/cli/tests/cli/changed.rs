@@ -97,22 +97,55 @@ report would run: 0 0 9 * * MON-FRI (09:00, Monday to Friday) in Europe/Berlin
 
 #[test]
 fn actions_are_listed() {
-    let actions = json!({ "actions": [
-        { "at": "2026-03-27T11:00:00Z", "who": "ops", "action": "pause", "task": "report", "note": "outage", "from": "10.0.0.7" },
-        { "at": "2026-03-27T10:59:30Z", "who": "ops", "action": "retry", "task": "mail", "job": "17" },
+    let actions = json!({ "hasMore": true, "actions": [
+        { "id": "a5", "at": "2026-03-27T11:00:00Z", "who": "ops", "action": "pause", "task": "*", "queue": "mail",
+          "note": "outage", "from": "10.0.0.7", "node": "web-1" },
+        { "id": "a4", "at": "2026-03-27T10:59:50Z", "who": "anna", "role": "shop_dba", "action": "retry", "task": "mail",
+          "job": "17" },
+        { "id": "a3", "at": "2026-03-27T10:59:30Z", "who": "ops", "action": "retry", "task": "*", "count": 2000,
+          "matching": "parked, error timed out", "node": "web-2" },
+        { "id": "a2", "at": "2026-03-27T10:59:00Z", "who": "ops", "action": "reschedule", "task": "bill", "schedule": "bill",
+          "before": "every 10m", "after": "every 1h" },
+        { "id": "a1", "at": "2026-03-27T10:58:00Z", "who": "ops", "action": "run", "task": "report", "note": "a\u{1b}[31mb" },
     ] });
+    let none = json!({ "actions": [] }).to_string();
+    let partial = json!({ "actions": [], "isPartial": true }).to_string();
     let stub = Stub::in_berlin(vec![
-        ("GET /api/v1/actions", 200, actions.to_string()),
-        ("GET /api/v1/actions?task=shop%3A%3Amail", 200, json!({ "actions": [] }).to_string()),
+        ("GET /api/v1/actions?limit=100", 200, actions.to_string()),
+        ("GET /api/v1/actions?limit=100&task=shop%3A%3Amail", 200, none.clone()),
+        (
+            "GET /api/v1/actions?after=a1&by=ops&limit=9&since=2026-03-27T09%3A04%3A00%2B00%3A00",
+            200,
+            none.clone(),
+        ),
+        ("GET /api/v1/actions?limit=100&task=a", 200, partial),
+        ("GET /api/v1/actions?limit=100&since=2026-03-27T00%3A00%3A00%2B00%3A00", 200, none),
     ]);
     let expected = "\
-AT                               WHO   ACTION   ON           NOTE     FROM
-Fri 2026-03-27 12:00:00 +01:00   ops   pause    report       outage   10.0.0.7
-Fri 2026-03-27 11:59:30 +01:00   ops   retry    17 of mail
+AT                               WHO                    ACTION       ON                              NOTE                   FROM
+Fri 2026-03-27 12:00:00 +01:00   ops                    pause        queue mail                      outage                 10.0.0.7 at web-1
+Fri 2026-03-27 11:59:50 +01:00   anna (role shop_dba)   retry        17 of mail
+Fri 2026-03-27 11:59:30 +01:00   ops                    retry        2000: parked, error timed out                          at web-2
+Fri 2026-03-27 11:59:00 +01:00   ops                    reschedule   bill                            every 10m → every 1h
+Fri 2026-03-27 11:58:00 +01:00   ops                    run          report                          a\u{fffd}[31mb
+
+more: --after a1
 ";
     assert_eq!(ask(&stub, &["actions"]).output, expected);
-    let none = ask(&stub, &["actions", "--task", "shop::mail"]).output;
-    assert_eq!(none, "nothing was changed by hand since the start of the program\n");
+    for args in [
+        &["--task", "shop::mail"][..],
+        &["--by", "ops", "--since", "2h", "-n", "9", "--after", "a1"],
+        &["--since", "2026-03-27"],
+    ] {
+        let answer = ask(&stub, &[&["actions"], args].concat());
+        assert_eq!((&*answer.output, &*answer.errors), ("no change by hand\n", ""));
+    }
+    let partial = ask(&stub, &["actions", "--task", "a"]).output;
+    assert!(partial.starts_with("the store does not answer"), "{partial}");
+    let wrong = ask(&stub, &["actions", "--since", "lately"]);
+    assert!(wrong.code != 0 && wrong.errors.contains("lately"), "{}", wrong.errors);
+    let json = ask(&stub, &["actions", "--json"]).output;
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&json).expect("JSON"), actions);
 }
 
 const PARKED: [&str; 8] =
@@ -121,7 +154,7 @@ const PARKED: [&str; 8] =
 /// A program with 146 parked jobs that match, which it retries in two parts.
 fn with_parked() -> Stub {
     let count = |count: u64| json!({ "count": count }).to_string();
-    let part = json!({ "count": 100, "after": "j100" }).to_string();
+    let part = json!({ "count": 100, "after": "j100", "action": "a7" }).to_string();
     Stub::of(vec![
         ("POST /api/v1/jobs:retry", 200, count(146)),
         ("POST /api/v1/jobs:retry", 200, part),
@@ -148,6 +181,7 @@ fn all_jobs_that_match_are_counted_and_changed_after_a_question() {
     let mut rest = json!({ "matching": matching, "dryRun": false });
     let first = rest.clone();
     rest["matching"]["after"] = "j100".into();
+    rest["action"] = "a7".into();
     assert_eq!(bodies(&stub, "POST /api/v1/jobs:retry"), [dry, first, rest], "to the last one");
 }
 
@@ -388,4 +422,26 @@ fn the_payload_of_a_job_is_edited() {
         2,
         "it is checked before it is sent"
     );
+}
+
+#[test]
+fn a_process_is_drained_and_resumed() {
+    let paused = json!({ "label": "web-1", "pause": { "by": "ada", "reason": "a disk" },
+                         "jobs": [{ "id": "7", "task": "mail" }, { "id": "8", "task": "mail" }] });
+    let resumed = json!({ "label": "web-1" });
+    let missing = json!({ "status": 404, "detail": "no process is called `wbe-1`\nhelp: did you mean `web-1`?" });
+    let stub = Stub::of(vec![
+        ("GET /api/v1/info", 200, json!({ "zone": "UTC" }).to_string()),
+        ("POST /api/v1/nodes/web-1/pause", 202, paused.to_string()),
+        ("POST /api/v1/nodes/web-1/resume", 202, resumed.to_string()),
+        ("POST /api/v1/nodes/wbe-1/pause", 404, missing.to_string()),
+    ]);
+    let expected = "node web-1: takes no jobs; 2 jobs still run; to let it go on: scheduler resume --node web-1\n";
+    assert_eq!(ask(&stub, &["drain", "web-1", "--reason", "a disk"]).output, expected);
+    assert_eq!(ask(&stub, &["pause", "--node", "web-1", "--for", "1h"]).output, expected);
+    let resumed = ask(&stub, &["resume", "--node", "web-1"]).output;
+    assert_eq!(resumed, "node web-1: takes jobs again\n");
+    let wrong = ask(&stub, &["drain", "wbe-1"]);
+    assert!(wrong.errors.contains("did you mean `web-1`?"), "{}", wrong.errors);
+    assert_eq!(ask(&stub, &["drain"]).code, 2, "which process");
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::{Event, EventKind, Listener, RunInfo, StoreEvent, TaskSnapshot};
+use scheduler::{Event, EventKind, Listener, RunInfo, TaskSnapshot};
 
 pub(crate) use crate::log::task_log::{Buckets, LENGTHS, OutcomeKind, Sum, Tally};
 pub(crate) use crate::log::task_log::{LoggedRun, TaskHistory};
@@ -27,8 +27,6 @@ mod task_log;
 const ENDED_MAX: usize = 200;
 /// The surplus of known tasks at which the others are forgotten.
 const SLACK: usize = 1_000;
-/// The greatest number of sessions of dead processes that are known.
-const TAKEN_OVER_MAX: usize = 50;
 /// The greatest number of tasks that are known.
 const TASKS_MAX: usize = 100_000;
 
@@ -47,8 +45,6 @@ struct Records {
     ended: VecDeque<Arc<str>>,
     changed: HashSet<Arc<str>>,
     lost: u64,
-    /// Sessions of processes that died, which this process has ended, and when: the latest last.
-    taken_over: VecDeque<(Arc<str>, DateTime<Utc>)>,
     hour: LastHour,
 }
 
@@ -75,11 +71,6 @@ impl Recorder {
     /// Calls a function with what is kept of a task.
     pub(crate) fn with<R>(&self, task: &str, read: impl FnOnce(&TaskHistory) -> R) -> Option<R> {
         self.lock().tasks.get(task).map(read)
-    }
-
-    /// The sessions of processes that died, which this process has ended, and when.
-    pub(crate) fn taken_over(&self) -> Vec<(Arc<str>, DateTime<Utc>)> {
-        self.lock().taken_over.iter().cloned().collect()
     }
 
     /// Runs and waits of the last hour.
@@ -126,9 +117,6 @@ impl Listener for Recorder {
         if let EventKind::Lost { count, .. } = event.kind {
             inner.lost += count;
         }
-        if let EventKind::Store { what: StoreEvent::TookOver { sessions, .. }, .. } = &event.kind {
-            inner.took_over(sessions, event.at);
-        }
         let Some(facts) = &event.task else { return };
         inner.hour.on_event(&event.kind, event.at);
         if self.is_watched.load(Ordering::Relaxed) && !inner.changed.contains(&facts.name) {
@@ -154,12 +142,6 @@ impl Records {
     fn added(&mut self, name: &Arc<str>, at: DateTime<Utc>) {
         self.ended.retain(|ended| ended != name);
         self.tasks.insert(Arc::clone(name), TaskHistory::new(at));
-    }
-
-    fn took_over(&mut self, sessions: &[Arc<str>], at: DateTime<Utc>) {
-        self.taken_over.extend(sessions.iter().map(|session| (Arc::clone(session), at)));
-        let surplus = self.taken_over.len().saturating_sub(TAKEN_OVER_MAX);
-        self.taken_over.drain(..surplus);
     }
 
     /// Keeps what is known of a task that has ended, for a while.

@@ -6,10 +6,11 @@
 //! they are missing. The text of an error is never a label.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{JobPause, PauseScope, QueueDepth, UnknownTask};
+use scheduler::store::{JobPause, PauseScope, QueueDepth, SessionInfo, UnknownTask};
 use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
 use crate::app::App;
@@ -21,15 +22,17 @@ mod spring;
 
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The answer of the store about all processes.
-#[derive(Default)]
+/// The last answers of the store about all processes.
 pub(crate) struct StoreAnswer {
-    pub(crate) depths: Vec<QueueDepth>,
-    pub(crate) pauses: Vec<JobPause>,
+    pub(crate) is_up: bool,
+    /// And when they were asked for.
+    pub(crate) depths: Option<(Arc<Vec<QueueDepth>>, DateTime<Utc>)>,
+    pub(crate) pauses: Option<Vec<JobPause>>,
     pub(crate) unknown: Vec<UnknownTask>,
+    pub(crate) sessions: Arc<[SessionInfo]>,
 }
 
-/// All metrics, with the answer of the store, if there is one and it has answered.
+/// All metrics, with the answers of the store, if there is one.
 pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
     let mut page = Exposition::default();
     let tasks = app.list();
@@ -43,7 +46,7 @@ pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
     states_of_tasks(&mut page, app, &tasks);
     lengths_of_runs(&mut page, app, &tasks);
     let snapshots = app.tasks.pools();
-    pools(&mut page, &snapshots);
+    pools(&mut page, &snapshots, &tasks);
     spring::add(&mut page, app, &tasks, &snapshots);
     let critical = crate::health::critical(app);
     page.gauge(
@@ -51,8 +54,8 @@ pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
         "0 if a critical task has not succeeded within its grace.",
         critical.iter().map(|task| sample([("task", &*task.name)], f64::from(task.is_up))),
     );
-    if app.store().is_ok() {
-        jobs(&mut page, found);
+    if let Some(found) = found {
+        jobs(&mut page, app, &found);
     }
     page.counter(
         "scheduler_dashboard_lost_events_total",
@@ -140,8 +143,8 @@ const TASK_GAUGES: [(&str, &str, Read); 9] = [
         "The fixed rate or delay of the task; by a cron expression the longest time between its next ten fire times.",
         |app, task| Some(health::period(app, task)?.as_secs_f64()),
     ),
-    ("scheduler_task_last_run_timestamp_seconds", "When a run ended last.", |_, task| {
-        task.last_runs.first().map(|run| seconds(run.started_at + run.took))
+    ("scheduler_task_last_run_timestamp_seconds", "When a run ended last.", |app, task| {
+        task.last_runs.first().map(|run| seconds_of_store(app, run.started_at + run.took))
     }),
     (
         "scheduler_task_last_success_timestamp_seconds",
@@ -150,11 +153,11 @@ const TASK_GAUGES: [(&str, &str, Read); 9] = [
             let added_at = app.recorder.with(task.name(), |log| log.added_at);
             let scheduled_since = added_at.unwrap_or(app.started_at);
             (task.facts.kind != RuleKind::None)
-                .then(|| seconds(task.last_success.unwrap_or(scheduled_since)))
+                .then(|| seconds_of_store(app, task.last_success.unwrap_or(scheduled_since)))
         },
     ),
-    ("scheduler_task_next_run_timestamp_seconds", "When the task is due next.", |_, task| {
-        task.next.map(seconds)
+    ("scheduler_task_next_run_timestamp_seconds", "When the task is due next.", |app, task| {
+        task.next.map(|next| seconds_of_store(app, next))
     }),
 ];
 
@@ -207,13 +210,19 @@ fn labels_of(depth: &QueueDepth) -> [(&'static str, &str); 2] {
 }
 
 /// The jobs of the whole cluster.
-fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
+fn jobs(page: &mut Exposition, app: &App, found: &StoreAnswer) {
     page.gauge(
         "scheduler_store_up",
-        "1 if the store of durable jobs has answered, otherwise 0.",
-        [sample([], f64::from(found.is_some()))],
+        "1 if the store has renewed the lease of this process when that was last due, otherwise 0.",
+        [sample([], f64::from(found.is_up))],
     );
-    let StoreAnswer { depths, pauses, unknown } = found.unwrap_or_default();
+    nodes(page, app, &found.sessions);
+    page.gauge(
+        "scheduler_store_look_age_seconds",
+        "The age of the numbers of jobs; missing while nothing is known.",
+        found.depths.iter().map(|(_, at)| sample([], age(Some(*at)))),
+    );
+    let depths = found.depths.as_ref().map_or(&[][..], |(depths, _)| depths);
     let counts = depths.iter().flat_map(|depth| {
         let counts = [
             ("due", depth.due),
@@ -247,11 +256,14 @@ fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
         ages(|depth| depth.oldest_running),
     );
     let queues = depths.iter().map(|depth| (&*depth.queue, false));
-    let paused = pauses.iter().filter_map(|paused| match &paused.scope {
+    let paused = found.pauses.iter().flatten().filter_map(|paused| match &paused.scope {
         PauseScope::Queue(queue) => Some((&**queue, true)),
         PauseScope::Task(_) => None,
     });
-    let queues: BTreeMap<&str, bool> = queues.chain(paused).collect();
+    let queues: BTreeMap<&str, bool> = match &found.pauses {
+        Some(_) => queues.chain(paused).collect(),
+        None => BTreeMap::new(),
+    };
     page.gauge(
         "scheduler_queue_paused",
         "1 while the jobs of the queue are paused, otherwise 0.",
@@ -260,14 +272,53 @@ fn jobs(page: &mut Exposition, found: Option<StoreAnswer>) {
     page.gauge(
         "scheduler_task_unknown",
         "1 for a task that no living process has, or with newer payloads than all know, though its jobs are due or its schedule fires.",
-        unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
+        found.unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
+    );
+}
+
+/// The processes of the whole cluster, and the clock of this one.
+fn nodes(page: &mut Exposition, app: &App, sessions: &[SessionInfo]) {
+    let count = |is_meant: fn(&SessionInfo) -> bool| {
+        sessions.iter().filter(|session| is_meant(session)).count() as f64
+    };
+    let states = [
+        ("alive", count(|session| session.is_alive() && session.pause.is_none())),
+        ("paused", count(|session| session.is_alive() && session.pause.is_some())),
+        ("expired", count(|session| session.ended.is_none() && session.has_run_out)),
+    ];
+    if !sessions.is_empty() {
+        page.gauge(
+            "scheduler_nodes",
+            "Processes of the whole cluster that take jobs, are paused, or do not renew their lease.",
+            states.map(|(state, count)| sample([("state", state)], count)),
+        );
+        page.counter(
+            "scheduler_nodes_lost_total",
+            "Processes of the whole cluster that were lost since the start of this one.",
+            [sample([], app.lost.count(sessions) as f64)],
+        );
+    }
+    let offset = app.tasks.jobs().map(|jobs| jobs.clock_offset()).unwrap_or_default();
+    page.gauge(
+        "scheduler_clock_offset_seconds",
+        "By how much the clock of this process is ahead of the store's.",
+        [sample([], offset.num_milliseconds() as f64 / 1e3)],
     );
 }
 
 /// A figure of a pool.
 type OfPool = fn(&PoolSnapshot) -> f64;
 
-fn pools(page: &mut Exposition, pools: &[PoolSnapshot]) {
+fn pools(page: &mut Exposition, pools: &[PoolSnapshot], tasks: &[TaskSnapshot]) {
+    let longest = |pool: &PoolSnapshot| {
+        let own = tasks.iter().filter(|task| *task.facts.pool == *pool.name);
+        own.map(|task| age(task.late_since)).fold(0.0, f64::max)
+    };
+    page.gauge(
+        "scheduler_pool_longest_wait_seconds",
+        "Time for which a task of the pool has waited for a thread, of all the longest, otherwise 0.",
+        pools.iter().map(|pool| sample([("pool", &*pool.name)], longest(pool))),
+    );
     let (size, threads): (OfPool, OfPool) =
         (|pool| pool.core_size as f64, |pool| pool.threads as f64);
     let (active, queued): (OfPool, OfPool) = (|pool| pool.active as f64, |pool| pool.queued as f64);
@@ -293,6 +344,11 @@ fn pools(page: &mut Exposition, pools: &[PoolSnapshot]) {
 /// The seconds since an instant; 0 without one.
 fn age(since: Option<DateTime<Utc>>) -> f64 {
     since.and_then(|since| (now() - since).to_std().ok()).unwrap_or_default().as_secs_f64()
+}
+
+/// An instant by the clock of this process, as the store's clock has it: it is the process whose clock is off, and not its tasks.
+fn seconds_of_store(app: &App, at: DateTime<Utc>) -> f64 {
+    seconds(at - app.clock_offset())
 }
 
 fn seconds(at: DateTime<Utc>) -> f64 {

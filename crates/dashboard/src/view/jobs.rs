@@ -1,12 +1,12 @@
-//! Jobs, queues and the processes that share them.
+//! Jobs and queues.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::store::{
-    JobAttempt as StoredAttempt, JobPause, JobState, PauseScope, QueueDepth, SessionId,
-    SessionInfo, StoredJob, StoredPayload,
+    JobAttempt as StoredAttempt, JobPause, JobState, PauseScope, QueueDepth, StoredJob,
+    StoredPayload,
 };
-use scheduler_api::{Depth, Job, JobAttempt, Node, NodeJob, Payload, Queue, QueueTask};
+use scheduler_api::{Depth, Job, JobAttempt, Payload, Queue, QueueTask};
 use serde_json::Value;
 
 use super::cut;
@@ -113,28 +113,28 @@ fn hide(value: &mut Value, names: &[String]) {
     }
 }
 
-/// The queues, each with its tasks.
+/// The queues, each with its tasks; those with these names also if they are empty.
 pub(crate) fn queues(
     app: &App,
+    names: &BTreeSet<String>,
     depths: &[QueueDepth],
     pauses: &[JobPause],
 ) -> Result<Vec<Queue>, Problem> {
-    let mut queues = BTreeMap::<&str, Queue>::new();
+    let empty = |queue: &String| Queue { queue: queue.clone(), ..Queue::default() };
+    let mut queues: BTreeMap<&str, Queue> =
+        names.iter().map(|queue| (&**queue, empty(queue))).collect();
     let mut tasks = BTreeMap::new();
     for paused in pauses {
         let pause = Some(pause_in(app, &paused.pause));
         match &paused.scope {
             PauseScope::Task(task) => drop(tasks.insert(&**task, pause)),
             PauseScope::Queue(queue) => {
-                let row = Queue { queue: queue.clone(), pause, ..Queue::default() };
-                queues.insert(queue, row);
+                queues.insert(queue, Queue { pause, ..empty(queue) });
             }
         }
     }
     for depth in depths {
-        let queue = queues
-            .entry(&depth.queue)
-            .or_insert_with(|| Queue { queue: depth.queue.to_string(), ..Queue::default() });
+        let queue = queues.entry(&depth.queue).or_insert_with(|| empty(&depth.queue));
         let [oldest_ms, oldest_running_ms] =
             [depth.oldest, depth.oldest_running].map(|age| age.map(millis));
         let of_task = Depth { oldest_ms, oldest_running_ms, ..by_name(depth)? };
@@ -157,28 +157,6 @@ fn add(sum: &mut Depth, depth: &Depth) {
     ] {
         *sum = [*sum, age].into_iter().flatten().reduce(f64::max);
     }
-}
-
-/// The processes, each with the jobs that it runs; and the jobs whose process is gone.
-pub(crate) fn nodes(
-    sessions: &[SessionInfo],
-    running: &[StoredJob],
-) -> Result<(Vec<Node>, Vec<NodeJob>), Problem> {
-    let mut held = BTreeMap::<Option<SessionId>, Vec<NodeJob>>::new();
-    for job in running {
-        held.entry(job.session).or_default().push(NodeJob {
-            id: job.id.to_string(),
-            task: job.task.to_string(),
-            attempt: job.attempt,
-            started_at: job.started_at.map(instant),
-        });
-    }
-    let node = |session: &SessionInfo| {
-        let jobs = held.remove(&Some(session.id)).unwrap_or_default();
-        Ok(Node { session: session.id.to_string(), jobs, ..by_name(session)? })
-    };
-    let nodes = sessions.iter().map(node).collect::<Result<_, Problem>>()?;
-    Ok((nodes, held.into_values().flatten().collect()))
 }
 
 /// The word of a state, as stores have it.

@@ -7,7 +7,9 @@
 //! | `task` | a row of the list; a task by itself; a rule that it might get |
 //! | `stored_state` | the state of a durable task in the store |
 //! | `runs` | the history of a task; the last and the next hour of all tasks |
-//! | `jobs` | jobs, queues and processes |
+//! | `jobs` | jobs and queues |
+//! | `nodes` | processes |
+//! | `action` | changes by hand |
 
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -17,11 +19,15 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::problem::Problem;
 
-pub(crate) use crate::view::jobs::{job, job_detail, nodes, queues, sees_payload, state_of};
+pub(crate) use crate::view::action::action;
+pub(crate) use crate::view::jobs::{job, job_detail, queues, sees_payload, state_of};
+pub(crate) use crate::view::nodes::nodes;
 pub(crate) use crate::view::runs::{Page, runs, throughput, timeline};
 pub(crate) use crate::view::task::{detail, next_times, preview, row};
 
+mod action;
 mod jobs;
+mod nodes;
 mod runs;
 mod stored_state;
 mod task;
@@ -105,7 +111,7 @@ mod tests {
         let attempt = JobAttempt::new(1, at, at, AttemptOutcome::GaveUp);
         has_all_but::<scheduler_api::JobAttempt>(&attempt, &["tookMs"]);
         let session = SessionInfo::new(id.parse::<SessionId>().unwrap(), at);
-        has_all_but::<Node>(&session, &["session", "jobs"]);
+        has_all_but::<Node>(&session, &["session", "jobs", "clockOffsetMs", "isClockOff"]);
         let depth = QueueDepth::empty("mail".to_owned(), "send".to_owned());
         has_all_but::<Depth>(&depth, &["oldestMs", "oldestRunningMs"]);
         let scheduler = Scheduler::builder().environment([("PATH", "")]).settings("none.toml", "");

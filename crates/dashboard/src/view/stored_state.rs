@@ -23,7 +23,7 @@ pub(super) fn add_stored_state(row: &mut Task, app: &App) {
     match store.known(&row.name) {
         KnownSchedule::Stored(schedule) => {
             add_rule(row, &control, &schedule);
-            add_schedule(row, store, &schedule);
+            add_schedule(row, app, store, &schedule);
             add_pause(row, app, &schedule);
         }
         // A kind of job: its pause is in its snapshot.
@@ -74,10 +74,19 @@ fn add_rule(row: &mut Task, control: &TaskControl, schedule: &StoredSchedule) {
     row.words = words(kind, row.expression.as_deref(), &row.rule);
 }
 
-fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
+/// The text of a rule in the store as people read it; another text stays as it is.
+pub(super) fn rule_in_words(app: &App, task: Option<&str>, text: &str) -> String {
+    let texts = texts(text);
+    let control = task.and_then(|task| app.tasks.get(task).ok()).filter(|_| !texts.is_empty());
+    let preview = control.and_then(|control| control.preview(as_schedule(&texts)?, 0).ok());
+    preview.map_or_else(|| text.to_owned(), |preview| preview.rule.to_string())
+}
+
+fn add_schedule(row: &mut Task, app: &App, store: &Store, schedule: &StoredSchedule) {
     let next = store.schedules().upcoming(schedule, 1).first().copied().map(instant);
     let shown = if is_paused(schedule) { &mut row.would_run_at } else { &mut row.next };
     *shown = next;
+    let overridden = schedule.overridden.as_ref();
     row.schedule = Some(scheduler_api::Schedule {
         fired: schedule.fired,
         is_overridden: schedule.override_rule.is_some(),
@@ -89,6 +98,9 @@ fn add_schedule(row: &mut Task, store: &Store, schedule: &StoredSchedule) {
         },
         last_tick: schedule.last_fired.map(instant),
         has_ended: (schedule.next == Next::Never).then_some(true),
+        overridden_by: overridden.map(|rule| rule.by.clone()).filter(|by| !by.is_empty()),
+        overridden_at: overridden.map(|rule| instant(rule.since)),
+        rule_before: overridden.map(|rule| rule_in_words(app, Some(&row.name), &rule.before)),
     });
 }
 

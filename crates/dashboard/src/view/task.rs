@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
+use scheduler::store::JobState;
 use scheduler::{RuleKind, RunRecord, TaskControl, TaskSnapshot, Zone};
 use scheduler_api::{Counters, Durations, LastRun, Pause, Preview, Recent, Skipped, Task};
 use scheduler_expr::CronExpression;
@@ -52,7 +53,7 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
         first_failure: first_failure.map(|failure| shown(app, failure.message())),
         last_success: task.last_success.map(instant),
         trigger_failure: trigger_failure.map(|failure| shown(app, failure.message())),
-        last: task.last_runs.first().map(|run| last(app, run)),
+        last: last_of(app, task),
         ..Task::default()
     };
     add_stored_state(&mut row, app);
@@ -61,7 +62,7 @@ pub(crate) fn row(app: &App, task: &TaskSnapshot) -> Task {
 
 /// A task by itself: its row, its next fire times, and how long its runs take.
 pub(crate) fn detail(app: &App, control: &TaskControl, count: usize) -> Task {
-    let task = control.snapshot();
+    let task = app.snapshot(control);
     let (times, zone) = next_times(app, control, &task, count);
     let upcoming = Some(marked(&times, now(), zone));
     Task { upcoming, durations: durations(app, &task), ..row(app, &task) }
@@ -103,6 +104,27 @@ fn pause(app: &App, task: &TaskSnapshot) -> Option<Pause> {
         reason: task.pause_reason.as_deref().map(|reason| app.options.redacted(reason)),
         since: task.paused_since.map(instant),
         until: task.paused_until.map(instant),
+    })
+}
+
+/// The last run in any process.
+fn last_of(app: &App, task: &TaskSnapshot) -> Option<LastRun> {
+    let Some(end) = app.end_elsewhere(task) else {
+        return task.last_runs.first().map(|run| last(app, run));
+    };
+    let started_at = end.started_at.unwrap_or(end.at);
+    let outcome = match end.state {
+        JobState::Done => "success",
+        JobState::Cancelled => "cancelled",
+        _ => "error",
+    };
+    Some(LastRun {
+        started_at: instant(started_at),
+        ended_at: instant(end.at),
+        took_ms: millis(end.at.since(started_at)),
+        outcome: outcome.to_owned(),
+        message: end.error.as_deref().map(|error| shown(app, error)),
+        ..LastRun::default()
     })
 }
 

@@ -1,5 +1,6 @@
 //! Actions of visitors on tasks and queues, and rules they write.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,15 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
-use scheduler::store::{JobPause, PauseScope, StoreTime};
+use scheduler::store::{
+    Action, JobPause, PauseScope, Signature, StoreTime, TargetKind, new_action,
+};
 use scheduler::{ControlError, Jobs, JobsError, Pause, Schedule, Schedules, TaskControl, Zone};
 use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde::de::DeserializeOwned;
 
-use crate::app::{App, What};
+use crate::app::App;
+use crate::looks::PATIENCE;
 use crate::problem::Problem;
 use crate::store::may_have_effect;
 use crate::times::now;
@@ -77,17 +81,38 @@ impl Act {
         }
     }
 
-    /// In the store. A pause is one of the schedule, or of the kind of job.
-    fn in_store(self, schedules: &Schedules, task: &TaskControl) -> Result<(), StoreRefusal> {
-        let name = task.name();
+    /// In the store, as an action of the person who has signed. A pause is one of the schedule, or of the kind of job.
+    fn in_store(
+        self,
+        schedules: &Schedules,
+        task: &TaskControl,
+        signature: &Signature,
+    ) -> Result<(), StoreRefusal> {
+        let (name, schedules) = (task.name(), schedules.signed(signature));
         match self {
             Self::Run => schedules.run_now(name).map(drop)?,
             Self::Reschedule(rule) => schedules.reschedule(name, rule)?,
             Self::Reset => schedules.reset(name)?,
-            Self::Pause(_) | Self::Resume => self.on_task(task)?,
+            Self::Pause(_) | Self::Resume => self.on_task(&task.signed(signature))?,
             Self::Cancel | Self::Enable => {}
         }
         Ok(())
+    }
+
+    /// The entry in the list of actions, of a task that was as in this row.
+    fn entry(&self, signature: &Signature, task: &TaskControl, before: Option<&Task>) -> Action {
+        let mut entry = Action::new(signature, self.name(), TargetKind::Task, task.name());
+        let rule = || before.map(|row| row.rule.clone()).unwrap_or_default();
+        match self {
+            Self::Reschedule(rule_after) => {
+                let after = task.preview(rule_after.clone(), 0);
+                entry.before = rule();
+                entry.after = after.map(|after| after.rule.to_string()).unwrap_or_default();
+            }
+            Self::Reset => entry.before = rule(),
+            _ => {}
+        }
+        entry
     }
 }
 
@@ -159,11 +184,11 @@ pub(super) async fn reschedule(
 }
 
 /// The body of a request that may be empty.
-fn read<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+pub(super) fn read<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if body.is_empty() { Ok(T::default()) } else { parse(body) }
 }
 
-fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
+pub(super) fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
     let reason = request.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let until: Option<DateTime<Utc>> = match (&request.until, request.for_ms) {
         (Some(_), Some(_)) => {
@@ -189,17 +214,36 @@ fn pause_of(request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
     Ok(until.into_iter().fold(pause, Pause::until))
 }
 
-/// The tasks that are meant: those with the names, with the tag, or all.
-fn tasks_of(request: &PauseRequest, app: &App) -> Result<Vec<TaskControl>, Problem> {
-    match (&request.names, &request.tag, request.all) {
-        (Some(names), None, None) => names.iter().map(|name| Ok(app.tasks.get(name)?)).collect(),
-        (None, Some(tag), None) => Ok(app.tasks.tagged(tag).tasks().to_vec()),
+/// The tasks that are meant, and the words for them.
+struct Meant {
+    tasks: Vec<TaskControl>,
+    words: String,
+}
+
+impl Meant {
+    /// The task, if it is one.
+    fn only(&self) -> Option<&str> {
+        let [task] = &*self.tasks else { return None };
+        Some(task.name())
+    }
+}
+
+/// Those with the names, with the tag, or all.
+fn tasks_of(request: &PauseRequest, app: &App) -> Result<Meant, Problem> {
+    let (tasks, words) = match (&request.names, &request.tag, request.all) {
+        (Some(names), None, None) => {
+            let tasks = names.iter().map(|name| Ok(app.tasks.get(name)?));
+            (tasks.collect::<Result<_, Problem>>()?, names.join(", "))
+        }
+        (None, Some(tag), None) => (app.tasks.tagged(tag).tasks().to_vec(), format!("tag {tag}")),
         (None, None, Some(true)) => {
             let tasks = app.list();
-            Ok(tasks.iter().filter_map(|task| app.tasks.get(task.name()).ok()).collect())
+            let tasks = tasks.iter().filter_map(|task| app.tasks.get(task.name()).ok());
+            (tasks.collect(), "all".to_owned())
         }
-        _ => Err(Problem::bad_request("say which tasks: `names`, `tag` or `all`")),
-    }
+        _ => return Err(Problem::bad_request("say which tasks: `names`, `tag` or `all`")),
+    };
+    Ok(Meant { tasks, words })
 }
 
 /// `POST /tasks:pause`
@@ -231,88 +275,79 @@ pub(super) async fn done(
     act: Act,
 ) -> Accepted<Task> {
     let control = app.tasks.get(&name)?;
-    let before = view::row(&app, &control.snapshot());
+    let before = view::row(&app, &app.snapshot(&control));
+    let signature = signature(&app, &by, &act);
+    let entry = act.entry(&signature, &control, Some(&before));
     if control.is_durable() && act.is_for_store() {
-        in_store(&app, &by, vec![control.clone()], &act, Some(&before)).await?;
+        let done = in_store(&app, signature, vec![control.clone()], &act, Some(entry)).await;
+        done.map_err(|(_, problem)| problem)?;
     } else {
-        act.clone().on_task(&control)?;
-        note(&app, &by, control.name(), &act, change(&control, &act, Some(&before)).as_deref());
+        act.on_task(&control)?;
+        app.note(entry, 0);
     }
-    Ok((StatusCode::ACCEPTED, Json(view::row(&app, &control.snapshot()))))
+    Ok((StatusCode::ACCEPTED, Json(view::row(&app, &app.snapshot(&control)))))
 }
 
-/// Does something to tasks; answers with the number of those that it changed.
-async fn many(app: &Arc<App>, by: Caller, tasks: Vec<TaskControl>, act: Act) -> Answer<Changed> {
-    let (durable, others): (Vec<_>, Vec<_>) = tasks.into_iter().partition(TaskControl::is_durable);
-    let mut changed = 0;
-    for task in others.iter().filter(|task| act.clone().on_task(task).is_ok()) {
-        note(app, &by, task.name(), &act, act.reason());
-        changed += 1;
-    }
-    if !durable.is_empty() {
-        changed += in_store(app, &by, durable, &act, None).await?;
-    }
-    Ok(Json(Changed { changed: changed as u64 }))
+/// The signature of a visitor, with the reason that he gives.
+fn signature(app: &App, by: &Caller, act: &Act) -> Signature {
+    app.signature((&by.who(), by.from)).reason(act.reason().unwrap_or_default())
 }
 
-/// Does something to durable tasks in the store, and returns how many it changed. One by itself may be refused; of several,
-/// those that are refused do not count.
+/// Does something to tasks, as one action; answers with the number of those that it changed.
+async fn many(app: &Arc<App>, by: Caller, meant: Meant, act: Act) -> Answer<Changed> {
+    let signature = signature(app, &by, &act).in_action(new_action(), &meant.words, meant.only());
+    let (durable, others): (Vec<_>, Vec<_>) =
+        meant.tasks.into_iter().partition(TaskControl::is_durable);
+    let here = others.iter().filter(|task| act.clone().on_task(task).is_ok()).count() as u64;
+    let mut entry = Action::new(&signature, act.name(), TargetKind::Tasks, "");
+    let done = match durable.is_empty() {
+        true => Ok(0),
+        false => in_store(app, signature, durable, &act, None).await,
+    };
+    let (Ok(kept) | Err((kept, _))) = done;
+    entry.count = here + kept;
+    if entry.count > 0 {
+        app.note(entry, kept);
+    }
+    done.map_err(|(_, problem)| problem)?;
+    Ok(Json(Changed { changed: here + kept }))
+}
+
+/// Does something to durable tasks in the store, and returns how many it changed, also with a problem. One by itself, which has
+/// an entry, may be refused; of several, those that are refused do not count.
 async fn in_store(
     app: &Arc<App>,
-    by: &Caller,
+    signature: Signature,
     tasks: Vec<TaskControl>,
     act: &Act,
-    before: Option<&Task>,
-) -> Result<usize, Problem> {
-    let changes: Vec<(TaskControl, Option<String>)> = tasks
-        .into_iter()
-        .map(|task| {
-            let text = change(&task, act, before);
-            (task, text)
-        })
-        .collect();
-    let (noted, by, act) = (Arc::clone(app), by.clone(), act.clone());
-    let is_one = before.is_some();
-    let store = app.store()?;
+    entry: Option<Action>,
+) -> Result<u64, (u64, Problem)> {
+    let (told, act) = (Arc::clone(app), act.clone());
+    let store = app.store().map_err(|problem| (0, problem))?;
     let schedules = store.schedules().clone();
     let changed = store.call(move |_| {
         let mut changed = 0;
-        for (task, text) in &changes {
-            let done = act.clone().in_store(&schedules, task);
-            // It is noted here, because the visitor may be gone before the answer.
-            if done.as_ref().err().is_none_or(|refused| refused.is_unavailable) {
-                note(&noted, &by, task.name(), &act, text.as_deref());
+        for task in &tasks {
+            let done = act.clone().in_store(&schedules, task, &signature);
+            // It is reported here, because the visitor may be gone before the answer.
+            if let Some(entry) = &entry
+                && done.as_ref().err().is_none_or(|refused| refused.is_unavailable)
+            {
+                told.report(entry);
             }
             match done {
                 Ok(()) => changed += 1,
-                Err(refused) if is_one || refused.is_unavailable || refused.is_failed => {
-                    return Err(refused.problem);
+                Err(refused) if entry.is_some() || refused.is_unavailable || refused.is_failed => {
+                    return Err((changed, refused.problem));
                 }
                 Err(_) => {}
             }
         }
         Ok(changed)
     });
-    let changed = changed.await??;
+    let changed = changed.await.map_err(|problem| (0, problem))??;
     drop(store.look_now().await);
     Ok(changed)
-}
-
-/// The note of an action: the reason of a pause, or the rules before and after.
-fn change(task: &TaskControl, act: &Act, before: Option<&Task>) -> Option<String> {
-    let former = || before.map(|row| &*row.rule).unwrap_or_default();
-    match act {
-        Act::Reschedule(rule) => {
-            let rule = task.preview(rule.clone(), 0).ok()?.rule;
-            Some(format!("{} → {rule}", former()))
-        }
-        Act::Reset => Some(format!("{} → as in the code", former())),
-        _ => act.reason().map(str::to_owned),
-    }
-}
-
-fn note(app: &App, by: &Caller, task: &str, act: &Act, note: Option<&str>) {
-    app.note((&by.who(), by.from), What { action: act.name(), task, queue: None, job: None, note });
 }
 
 /// The greatest length of a text of a rule.
@@ -371,7 +406,7 @@ impl Written {
                 ));
             }
         }
-        let present = view::row(app, &task.snapshot()).zone;
+        let present = view::row(app, &app.snapshot(task)).zone;
         let zone = present.parse().unwrap_or(Zone::UTC);
         let mut schedule = match (rule.cron, rule.fixed_rate, rule.fixed_delay, rule.at) {
             (Some(cron), None, None, None) => {
@@ -420,32 +455,42 @@ async fn change_queue(
     by: Caller,
     pause: Option<Pause>,
 ) -> Accepted<Queue> {
-    let (noted, name) = (Arc::clone(app), queue.clone());
+    let store = app.store()?;
+    store.look_if_old().await;
+    let known = store.depths(PATIENCE).await.answer;
+    let known = store.queues(known.as_ref().map_or(&[][..], |(depths, _)| depths));
+    if let Some(misspelt) = Problem::misspelt("queue", &queue, known.iter().map(String::as_str)) {
+        return Err(misspelt);
+    }
+    let (told, name) = (Arc::clone(app), queue.clone());
+    let reason = pause.as_ref().and_then(|pause| pause.reason.as_deref()).unwrap_or_default();
+    let signature = app.signature((&by.who(), by.from)).reason(reason);
     let ask = move |jobs: &Jobs| -> Result<_, JobsError> {
         let was_paused = is_paused(&jobs.pauses()?, &name);
         if pause.is_none() && !was_paused {
             return Ok(None);
         }
+        let jobs = jobs.signed(&signature);
         let done = match &pause {
             Some(pause) => jobs.pause_queue(&name, pause),
             None => jobs.resume_queue(&name),
         };
-        // It is noted here, because the visitor may be gone before the answer.
+        // It is reported here, because the visitor may be gone before the answer.
         if may_have_effect(&done) {
             let action = if pause.is_some() { "pause" } else { "resume" };
-            let note = pause.as_ref().and_then(|pause| pause.reason.as_deref());
-            let what = What { action, task: "*", queue: Some(&name), job: None, note };
-            noted.note((&by.who(), by.from), what);
+            told.report(&Action::new(&signature, action, TargetKind::Queue, &name));
         }
         done?;
-        Ok(Some((jobs.depths()?, jobs.pauses()?)))
+        Ok(Some(jobs.pauses()?))
     };
-    let answer = app.store()?.ask(ask).await?;
-    let Some((depths, pauses)) = answer else {
+    let Some(pauses) = store.ask(ask).await? else {
         let detail = format!("queue `{queue}` is not paused");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     };
-    let rows = view::queues(app, &depths, &pauses)?;
+    store.expire();
+    let depths = store.depths(PATIENCE).await.answer;
+    let depths = depths.as_ref().map_or(&[][..], |(depths, _)| depths);
+    let rows = view::queues(app, &BTreeSet::new(), depths, &pauses)?;
     let row = rows.into_iter().find(|row| row.queue == queue);
     let row = row.unwrap_or_else(|| Queue { queue, ..Queue::default() });
     Ok((StatusCode::ACCEPTED, Json(row)))

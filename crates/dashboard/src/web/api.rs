@@ -7,9 +7,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Json};
 use scheduler::TaskSnapshot;
+use scheduler::chrono::{DateTime, Utc};
+use scheduler::store::{ActionFilter, StoreTime};
 use scheduler_api::{
-    Action, Actions, ActionsQuery, Counts, History, Info, NextQuery, NextTimes, Runs, RunsQuery,
-    Streams, Task, Tasks, Throughput, Timeline,
+    Actions, ActionsQuery, Counts, History, Info, NextQuery, NextTimes, Runs, RunsQuery, Streams,
+    Task, Tasks, Throughput, Timeline,
 };
 
 use super::guard::Caller;
@@ -25,6 +27,7 @@ use crate::view::{self, Page};
 
 const RUNS_MAX: usize = 1_000;
 const NEXT_MAX: usize = 100;
+const ACTIONS_MAX: usize = 500;
 /// The number of next fire times that a task shows.
 const UPCOMING: usize = 10;
 /// The sections of the page; all but the first need a store.
@@ -43,6 +46,11 @@ pub(super) async fn info(
     let role = visitor.map_or(Role::Viewer, Visitor::role);
     let (open, dropped) = app.hub.counts();
     let sections = if app.store().is_ok() { &SECTIONS[..] } else { &SECTIONS[..1] };
+    let outage = match app.store() {
+        Ok(store) => store.outage().await,
+        Err(_) => None,
+    };
+    let (store_failure, store_down_since) = outage.unzip();
     let critical = health::critical(&app);
     let runs_per_task = if app.recorder.has_heard() { app.recorder.keeps() } else { 20 };
     Ok(Json(Info {
@@ -63,6 +71,10 @@ pub(super) async fn info(
         down: critical.into_iter().filter(|task| !task.is_up).map(|task| task.name).collect(),
         pools: app.tasks.pools().iter().map(by_name).collect::<Result<_, _>>()?,
         streams: Streams { open: open as u64, dropped },
+        clock_offset_ms: Some(app.clock_offset().num_milliseconds() as f64)
+            .filter(|offset| *offset != 0.0),
+        store_failure,
+        store_down_since: store_down_since.map(instant),
     }))
 }
 
@@ -134,25 +146,42 @@ pub(super) async fn task_next(
     }))
 }
 
-/// `GET /actions?task=…`: addresses are for operators.
+/// `GET /actions?task=…&by=…&since=…&after=…&limit=50`: addresses are for operators.
 pub(super) async fn actions(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     Query(query): Query<ActionsQuery>,
-) -> Json<Actions> {
-    let shows_from = caller.who().role() >= Role::Operator;
-    let shown = |action: &crate::app::Action| Action {
-        at: instant(action.at),
-        who: action.who.to_string(),
-        action: action.action.to_owned(),
-        task: action.task.to_string(),
-        queue: action.queue.as_deref().map(str::to_owned),
-        job: action.job.map(|job| job.to_string()),
-        note: action.note.as_deref().map(|note| app.options.redacted(note)),
-        from: action.from.filter(|_| shows_from).map(|address| address.to_string()),
+) -> Answer<Actions> {
+    let limit = query.limit.map_or(100, |limit| usize::try_from(limit).unwrap_or(ACTIONS_MAX));
+    let limit = limit.clamp(1, ACTIONS_MAX);
+    let filter = filter_of(query)?;
+    let (asked, count) = (filter.clone(), u32::try_from(limit + 1).unwrap_or(u32::MAX));
+    let stored = match app.store() {
+        Ok(store) => Some(store.ask_briefly(move |jobs| jobs.actions(&asked, count)).await),
+        Err(_) => None,
     };
-    let actions = app.audit.list(query.task.as_deref());
-    Json(Actions { actions: actions.iter().map(shown).collect() })
+    let is_partial = matches!(stored, Some(None)).then_some(true);
+    let stored = stored.flatten();
+    let mut actions = stored.unwrap_or_else(|| app.audit.list(&filter, limit + 1));
+    let has_more = actions.len() > limit;
+    actions.truncate(limit);
+    let shows_from = caller.who().role() >= Role::Operator;
+    let actions = actions.iter().map(|action| view::action(&app, action, shows_from)).collect();
+    Ok(Json(Actions { actions, has_more, is_partial }))
+}
+
+fn filter_of(query: ActionsQuery) -> Result<ActionFilter, Problem> {
+    let text = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let since = text(query.since).map(|since| since.parse::<DateTime<Utc>>()).transpose();
+    let since = since
+        .map_err(|_| Problem::bad_request("`since` is no instant such as 2026-03-30T14:00:00Z"))?;
+    let after = text(query.after).map(|after| after.parse()).transpose();
+    Ok(ActionFilter {
+        since: since.map(StoreTime::from),
+        by: text(query.by),
+        task: text(query.task),
+        after: after.map_err(|_| Problem::bad_request("`after` is no identity of an action"))?,
+    })
 }
 
 /// `GET /events`, with `Last-Event-ID` to go on

@@ -7,19 +7,20 @@ use std::time::Duration;
 use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
-    HeaderValue, ORIGIN, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use scheduler::store::{Action, TargetKind};
 use tokio::time::{sleep, timeout};
 
 use crate::access::{Denied, Role, Visitor};
 use crate::access::{is_cross_origin, is_direct};
-use crate::app::{App, What};
+use crate::app::App;
 use crate::problem::Problem;
 
 /// The time that a handler, and the body that it waits for, may take.
@@ -30,6 +31,10 @@ const REFUSAL_BYTES_MAX: usize = 4 * 1_024;
 
 /// With these headers a client asks for another method than it says.
 const OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+
+/// Headers that two servers in a row might read in two ways.
+const ONCE: [HeaderName; 3] =
+    [AUTHORIZATION, CONTENT_TYPE, HeaderName::from_static("sec-fetch-site")];
 
 /// The visitor of a request, for handlers: `None` where none is needed.
 #[derive(Clone, Debug)]
@@ -112,9 +117,9 @@ async fn enter(app: &App, head: &Parts) -> Result<Caller, Problem> {
     let from = client(app, head);
     let known = app.authenticator.visitor(head, from);
     if known.is_guessed {
-        let note = Some("ten wrong tokens within a minute");
-        let what = What { action: "wrong_tokens", task: "*", queue: None, job: None, note };
-        app.note((&Visitor::viewer("unknown"), from), what);
+        let signature = app.signature((&Visitor::viewer("unknown"), from));
+        let signature = signature.reason("ten wrong tokens within a minute");
+        app.note(Action::new(&signature, "wrong_tokens", TargetKind::Task, "*"), 0);
     }
     if !known.after.is_zero() {
         sleep(known.after).await;
@@ -194,6 +199,9 @@ fn reject_smuggling(head: &Parts) -> Result<(), Problem> {
     }
     if head.headers.get_all(CONTENT_LENGTH).iter().count() > 1 {
         return Err(Problem::bad_request("the request says in two ways how long it is"));
+    }
+    if let Some(name) = ONCE.iter().find(|name| head.headers.get_all(*name).iter().count() > 1) {
+        return Err(Problem::bad_request(format!("the request has the header {name} twice")));
     }
     if OVERRIDES.iter().any(|name| head.headers.contains_key(*name)) {
         return Err(Problem::bad_request("the method of a request cannot be overridden"));

@@ -1,4 +1,4 @@
-//! `/api/v1/jobs`, `/queues` and `/nodes`, and changes of many jobs.
+//! `/api/v1/jobs` and `/queues`, and changes of many jobs.
 
 use std::sync::Arc;
 
@@ -6,11 +6,14 @@ use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use scheduler::store::{Fence, JobFilter, JobId, JobState, StoredJob};
+use scheduler::store::{
+    Action, Fence, JobFilter, JobId, JobState, Signature, StoredJob, TargetKind,
+};
 use scheduler::{Jobs, JobsError};
-use scheduler_api::{ChangedJobs, EditRequest, Job, JobsRequest, Nodes, Queues};
+use scheduler_api::{ChangedJobs, EditRequest, Job, JobsRequest, Queues};
 
-use crate::app::{App, What};
+use crate::app::App;
+use crate::looks::{LIMIT, PATIENCE};
 use crate::problem::Problem;
 use crate::store::may_have_effect;
 use crate::times::{instant, now};
@@ -19,11 +22,9 @@ use crate::view::by_name;
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
 use crate::web::parse;
-use crate::web::search::{Search, id};
+use crate::web::search::{FoundJobs, Search, id};
 
 const JOBS_MAX: usize = 500;
-/// The number of running jobs that are looked at for the processes that have them.
-const RUNNING_MAX: u32 = 1_000;
 /// The number of identities that a request may have.
 const IDS_MAX: usize = 300;
 
@@ -58,16 +59,18 @@ pub(super) const DELETE: JobOperation = JobOperation {
 /// `GET /jobs?state=parked&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…`
 pub(super) async fn jobs(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
     Query(filter): Query<scheduler_api::JobFilter>,
 ) -> Answer<scheduler_api::Jobs> {
     let limit = filter.limit.map_or(50, |limit| usize::try_from(limit).unwrap_or(JOBS_MAX));
     let limit = limit.clamp(1, JOBS_MAX);
     let (search, asking) = (Search::of(filter)?, Arc::clone(&app));
     let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
-    let (jobs, after) = app.store()?.ask(ask).await?;
+    let found = app.store()?.search(caller.who().name(), ask).await?;
+    let FoundJobs { jobs, after, looked_through } = found;
     let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect::<Result<_, _>>()?;
     let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
-    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after }))
+    Ok(Json(scheduler_api::Jobs { now: instant(now()), jobs, has_more, after, looked_through }))
 }
 
 /// `GET /jobs/{id}`
@@ -91,27 +94,21 @@ fn none(id: JobId) -> Problem {
 
 /// `GET /queues`
 pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
-    let ask = |jobs: &Jobs| {
-        let depths = jobs.depths()?;
-        let unknown = jobs.unknown_tasks(&depths)?;
-        Ok((depths, jobs.pauses()?, unknown))
-    };
-    let (depths, pauses, unknown) = app.store()?.ask(ask).await?;
+    let store = app.store()?;
+    store.look_if_old().await;
+    let known = store.known_depths();
+    // The first one has nothing to show meanwhile.
+    let seen = store.depths(if known.answer.is_some() { PATIENCE } else { LIMIT }).await;
+    let count_failure = seen.failure.as_ref().map(|problem| problem.detail().to_owned());
+    let (depths, as_of) = seen.or_unanswered()?;
+    let unknown = store.unknown_tasks(&depths);
     Ok(Json(Queues {
         now: instant(now()),
-        queues: view::queues(&app, &depths, &pauses)?,
+        as_of: instant(as_of),
+        queues: view::queues(&app, &store.queues(&depths), &depths, &store.pauses())?,
         unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
+        count_failure,
     }))
-}
-
-/// `GET /nodes`
-pub(super) async fn nodes(State(app): State<Arc<App>>) -> Answer<Nodes> {
-    let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
-    let ask = move |jobs: &Jobs| Ok((jobs.sessions()?, jobs.list(&filter, RUNNING_MAX)?));
-    let (sessions, running) = app.store()?.ask(ask).await?;
-    let (nodes, orphans) = view::nodes(&sessions, &running)?;
-    let gone = app.seen.look(now(), &sessions, &app.recorder.taken_over());
-    Ok(Json(Nodes { now: instant(now()), nodes, orphans, gone }))
 }
 
 /// `POST /jobs/{id}/retry` and the like: answers with the job as it is then, or with `isDeleted`.
@@ -125,11 +122,15 @@ pub(super) async fn act(
     let noting = Arc::clone(&app);
     let ask = move |jobs: &Jobs| -> Result<Option<(StoredJob, bool)>, JobsError> {
         let Some(job) = jobs.get(id)? else { return Ok(None) };
-        note_change(&noting, &caller, act.name, &job, (act.one)(jobs, id))?;
+        let signature = noting.signature((&caller.who(), caller.from));
+        let done = (act.one)(&jobs.signed(&signature), id);
+        report(&noting, &signature, act.name, &job, done)?;
         let now = jobs.get(id)?;
         Ok(Some(now.map_or((job, true), |now| (now, false))))
     };
-    let (job, is_deleted) = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
+    let store = app.store()?;
+    let (job, is_deleted) = store.ask(ask).await?.ok_or_else(|| none(id))?;
+    store.expire();
     let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, job)? };
     Ok((StatusCode::ACCEPTED, Json(row)))
 }
@@ -155,25 +156,28 @@ pub(super) async fn edit(
     job.fence = request.fence.map_or(job.fence, Fence);
     let noting = Arc::clone(&app);
     let ask = move |jobs: &Jobs| -> Result<Option<StoredJob>, JobsError> {
-        note_change(&noting, &caller, "edit", &job, jobs.edit(&job, &payload))?;
+        let signature = noting.signature((&caller.who(), caller.from));
+        let done = jobs.signed(&signature).edit(&job, &payload);
+        report(&noting, &signature, "edit", &job, done)?;
         jobs.get(id)
     };
     let job = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
     Ok((StatusCode::ACCEPTED, Json(view::job(&app, job)?)))
 }
 
-/// Notes a change of a job unless the store has refused it. The thread that asks the store calls this, because the visitor may
+/// Reports a change of a job unless the store has refused it. The thread that asks the store calls this, because the visitor may
 /// be gone before the answer.
-fn note_change(
+fn report(
     app: &App,
-    caller: &Caller,
-    action: &'static str,
+    signature: &Signature,
+    verb: &str,
     job: &StoredJob,
     done: Result<(), JobsError>,
 ) -> Result<(), JobsError> {
     if may_have_effect(&done) {
-        let what = What { action, task: &job.task, queue: None, job: Some(job.id), note: None };
-        app.note((&caller.who(), caller.from), what);
+        let mut action = Action::new(signature, verb, TargetKind::Job, &job.id.to_string());
+        action.task = Some(job.task.clone());
+        app.report(&action);
     }
     done
 }
@@ -186,13 +190,24 @@ pub(super) async fn many(
     act: JobOperation,
 ) -> Answer<ChangedJobs> {
     let request: JobsRequest = parse(&body)?;
-    let by = ManyJobs { app: Arc::clone(&app), caller, act };
+    let action = app.going_on(request.action.as_deref(), caller.who().name(), act.name);
+    let signature = app.signature((&caller.who(), caller.from));
+    let by = |words: &str, task: Option<&str>| ManyJobs {
+        app: Arc::clone(&app),
+        signature: signature.clone().in_action(action, words, task),
+        act,
+    };
+    let done = |count, after: Option<JobId>| {
+        let (action, after) = (after.map(|_| action.to_string()), after.map(|id| id.to_string()));
+        Ok(Json(ChangedJobs { count, after, action }))
+    };
     match (request.ids, request.matching) {
         (Some(ids), None) if ids.len() <= IDS_MAX => {
             let ids = ids.iter().map(|text| id(text)).collect::<Result<Vec<JobId>, Problem>>()?;
-            let is_dry = request.dry_run;
-            let count = app.store()?.ask(move |jobs| by.chosen(jobs, &ids, is_dry)).await?;
-            Ok(Json(ChangedJobs { count, after: None }))
+            let (is_dry, by) = (request.dry_run, by("chosen one by one", None));
+            let count = app.store()?.ask(move |jobs| by.chosen(jobs, &ids, is_dry)).await;
+            app.store()?.expire();
+            done(count?, None)
         }
         (Some(_), None) => {
             Err(Problem::bad_request(format!("`ids` are more than {IDS_MAX}; say what `matching`")))
@@ -207,13 +222,41 @@ pub(super) async fn many(
             if search.filter.state.is_none() {
                 return Err(Problem::bad_request("`matching` needs a `state`"));
             }
-            let is_dry = request.dry_run;
-            let done = app.store()?.ask(move |jobs| by.matching(jobs, &search, is_dry)).await?;
-            let after = done.after.map(|id| id.to_string());
-            Ok(Json(ChangedJobs { count: done.count, after }))
+            let (is_dry, by) =
+                (request.dry_run, by(&search.in_words(), search.filter.task.as_deref()));
+            let (task, queue) = (search.filter.task.clone(), search.filter.queue.clone());
+            let found = app.store()?.ask(move |jobs| by.matching(jobs, &search, is_dry)).await;
+            app.store()?.expire();
+            let found = found?;
+            if found.count == 0 {
+                check_names(&app, task, queue).await?;
+            }
+            done(found.count, found.after)
         }
         _ => Err(Problem::bad_request("say which jobs: `ids` or `matching`")),
     }
+}
+
+/// Refuses a mistyped name of a task or a queue: no job matched.
+async fn check_names(
+    app: &App,
+    task: Option<String>,
+    queue: Option<String>,
+) -> Result<(), Problem> {
+    let store = app.store()?;
+    store.look_if_old().await;
+    let depths = store.depths(PATIENCE).await.answer;
+    let depths = depths.as_ref().map_or(&[][..], |(depths, _)| depths);
+    let mut tasks = store.tasks(depths);
+    tasks.extend(app.tasks.list().iter().map(|task| task.name().to_owned()));
+    let queues = store.queues(depths);
+    for (kind, name, known) in [("task", task, tasks), ("queue", queue, queues)] {
+        let known = known.iter().map(String::as_str);
+        if let Some(misspelt) = name.and_then(|name| Problem::misspelt(kind, &name, known)) {
+            return Err(misspelt);
+        }
+    }
+    Ok(())
 }
 
 /// The number of jobs that were changed, and the one after which to go on if there may be more.
@@ -222,56 +265,49 @@ struct Done {
     after: Option<JobId>,
 }
 
-/// An act and the visitor who asks for it.
+/// An act on many jobs, which is one action of the visitor who asks for it.
 struct ManyJobs {
     app: Arc<App>,
-    caller: Caller,
+    signature: Signature,
     act: JobOperation,
 }
 
 impl ManyJobs {
     fn chosen(&self, jobs: &Jobs, ids: &[JobId], is_dry: bool) -> Result<u64, JobsError> {
-        let mut count = 0;
-        for id in ids {
-            let Some(job) = jobs.get(*id)? else { continue };
-            if (self.act.is_possible)(job.state) && (is_dry || self.one(jobs, &job)?) {
-                count += 1;
+        let (mut count, signed) = (0, jobs.signed(&self.signature));
+        let mut change = || {
+            for id in ids {
+                let Some(job) = jobs.get(*id)? else { continue };
+                let is_done = (self.act.is_possible)(job.state)
+                    && (is_dry || self.command(&signed, job.id)?);
+                count += u64::from(is_done);
             }
-        }
-        Ok(count)
+            Ok(())
+        };
+        let changed = change();
+        self.note(count, is_dry);
+        changed.map(|()| count)
     }
 
     fn matching(&self, jobs: &Jobs, search: &Search, is_dry: bool) -> Result<Done, JobsError> {
+        let signed = jobs.signed(&self.signature);
         if search.error.is_none() && !is_dry {
-            let done = (self.act.all)(jobs, &search.filter);
-            if may_have_effect(&done) {
-                self.note_all(search, done.as_ref().ok().copied());
-            }
+            let done = (self.act.all)(&signed, &search.filter);
+            self.note(done_of(&done), false);
             return Ok(Done { count: done?, after: None });
         }
         let mut count = 0;
         let walked = search.each(jobs, &self.app, |job| {
             let is_done =
-                (self.act.is_possible)(job.state) && (is_dry || self.command(jobs, job.id)?);
+                (self.act.is_possible)(job.state) && (is_dry || self.command(&signed, job.id)?);
             count += u64::from(is_done);
             Ok(())
         });
-        if !is_dry && (count > 0 || may_have_effect(&walked)) {
-            let is_unanswered = walked.as_ref().is_err_and(JobsError::is_unavailable);
-            self.note_all(search, (!is_unanswered).then_some(count));
-        }
+        self.note(count, is_dry);
         Ok(Done { count, after: walked? })
     }
 
-    /// Does it to one job and notes it. Returns false if the job is gone, or in another state by now.
-    fn one(&self, jobs: &Jobs, job: &StoredJob) -> Result<bool, JobsError> {
-        let done = self.command(jobs, job.id);
-        if may_have_effect(&done) && !matches!(done, Ok(false)) {
-            self.note(&job.task, Some(job.id), None);
-        }
-        done
-    }
-
+    /// Does it to one job. Returns false if the job is gone, or in another state by now.
     fn command(&self, jobs: &Jobs, id: JobId) -> Result<bool, JobsError> {
         match (self.act.one)(jobs, id) {
             Ok(()) => Ok(true),
@@ -280,16 +316,20 @@ impl ManyJobs {
         }
     }
 
-    /// Notes one action for all jobs that match; without a count if the store did not answer.
-    fn note_all(&self, search: &Search, count: Option<u64>) {
-        let count =
-            count.map_or_else(|| "an unknown number of".to_owned(), |count| count.to_string());
-        let note = format!("{count} jobs: {}", search.in_words());
-        self.note(search.filter.task.as_deref().unwrap_or("*"), None, Some(&note));
+    /// Reports the action. The store has it by the commands.
+    fn note(&self, count: u64, is_dry: bool) {
+        if count > 0 && !is_dry {
+            let mut action = Action::new(&self.signature, self.act.name, TargetKind::Jobs, "");
+            action.count = count;
+            self.app.note(action, count);
+        }
     }
+}
 
-    fn note(&self, task: &str, job: Option<JobId>, note: Option<&str>) {
-        let what = What { action: self.act.name, task, queue: None, job, note };
-        self.app.note((&self.caller.who(), self.caller.from), what);
+/// The number of jobs that were changed, also by a request that then failed.
+fn done_of(done: &Result<u64, JobsError>) -> u64 {
+    match done {
+        Ok(done) | Err(JobsError::Stopped { done, .. }) => *done,
+        Err(_) => 0,
     }
 }

@@ -43,6 +43,7 @@ mod actions;
 mod api;
 mod guard;
 mod jobs;
+mod nodes;
 mod openapi;
 mod ops;
 mod page;

@@ -8,14 +8,15 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use scheduler::{Jobs, JobsError, Outcome, RuleKind, TaskSnapshot, TaskState};
+use scheduler::{Outcome, RuleKind, TaskSnapshot, TaskState};
 use serde::Serialize;
 
 use crate::app::App;
 use crate::health::{Status, StoreDetails};
+use crate::looks::PATIENCE;
 use crate::problem::Problem;
 use crate::prometheus::StoreAnswer;
-use crate::times::{instant, now};
+use crate::times::instant;
 use crate::view::by_name;
 use crate::web::guard::Caller;
 use crate::{health, prometheus};
@@ -50,25 +51,22 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let found = match app.store() {
         Ok(store) => {
             store.look_if_old().await;
-            let look = |jobs: &Jobs| -> Result<_, JobsError> {
-                let (depths, pauses) = (jobs.depths()?, jobs.pauses()?);
-                let unknown = jobs.unknown_tasks(&depths)?;
-                Ok((StoreAnswer { depths, pauses, unknown }, Some(jobs.sessions()?)))
-            };
-            // A store that answers with an error is up.
-            let ask = move |jobs: &Jobs| match look(jobs) {
-                Err(error) if error.is_failed() => Ok((StoreAnswer::default(), None)),
-                found => found,
-            };
-            store.ask_briefly(ask).await
+            let is_up = store.outage().await.is_none();
+            let depths = store.depths(PATIENCE).await.answer;
+            let pauses = store.failure().is_none().then(|| store.pauses());
+            let sessions = store.failure().is_none().then(|| store.sessions());
+            let unknown = depths.as_ref().map(|(depths, _)| store.unknown_tasks(depths));
+            Some(StoreAnswer {
+                is_up,
+                depths,
+                pauses,
+                sessions: sessions.unwrap_or_default(),
+                unknown: unknown.unwrap_or_default(),
+            })
         }
         Err(_) => None,
     };
-    // Programs that are scraped know the names of processes that die while no page is open.
-    if let Some((_, Some(sessions))) = &found {
-        app.seen.look(now(), sessions, &app.recorder.taken_over());
-    }
-    let text = prometheus::text(&app, found.map(|(found, _)| found));
+    let text = prometheus::text(&app, found);
     ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response()
 }
 
@@ -85,19 +83,22 @@ pub(super) async fn readyz(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let has_details = caller.visitor.is_some() || caller.is_local;
-    let is_store_up = match app.store() {
-        Ok(store) => Some(store.ask_briefly(|jobs| Ok(jobs.is_up())).await.unwrap_or_default()),
+    let outage = match app.store() {
+        Ok(store) => Some(store.outage().await.map(|(reason, _)| reason)),
         Err(_) => None,
     };
     // Probes come often, and see no details: the store is asked for these when a person may look.
     let store_details = match app.store() {
-        Ok(store) if has_details && is_store_up == Some(true) => {
-            let ask = |jobs: &Jobs| Ok((jobs.unknown_tasks(&jobs.depths()?)?, jobs.pauses()?));
-            let (unknown, pauses) = store.ask_briefly(ask).await.unwrap_or_default();
-            StoreDetails::new(unknown.iter().map(by_name).collect::<Result<_, _>>()?, pauses)
+        Ok(store) if has_details => {
+            store.look_if_old().await;
+            let depths = store.depths(PATIENCE).await.answer;
+            let unknown = depths.map(|(depths, _)| store.unknown_tasks(&depths));
+            let unknown = unknown.iter().flatten().map(by_name).collect::<Result<_, _>>()?;
+            StoreDetails::new(outage.clone().flatten(), unknown, store.pauses())
         }
         _ => StoreDetails::default(),
     };
+    let is_store_up = outage.map(|outage| outage.is_none());
     let (tasks, is_stopping) = (health::critical(&app), app.tasks.is_stopping());
     let ready = health::Ready { tasks, is_store_up, store_details, is_stopping };
     let report = health::report(&ready, has_details);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::routing::{MethodRouter, get, post};
 use scheduler_api::{
     Actions, ActionsQuery, Changed, ChangedJobs, Described, EditRequest, Info, Job, JobErrors,
-    JobFilter, Jobs, JobsRequest, NextQuery, NextTimes, Nodes, PauseRequest, Preview, Queue,
+    JobFilter, Jobs, JobsRequest, NextQuery, NextTimes, Node, Nodes, PauseRequest, Preview, Queue,
     Queues, RuleRequest, Runs, RunsQuery, Task, Tasks, Throughput, Timeline, Type,
 };
 
 use crate::app::App;
 use crate::web::actions::Act;
-use crate::web::{actions, api, jobs, ops, search};
+use crate::web::{actions, api, jobs, nodes, ops, search};
 
 /// A route.
 pub(super) struct Route {
@@ -183,8 +183,15 @@ fn of_jobs() -> Vec<Route> {
         Route::change("/api/v1/queues/{name}/resume", post(actions::resume_queue), "Lets it go on")
             .answer::<Queue>()
             .accepted(),
-        read("/api/v1/nodes", get(jobs::nodes), "The processes that use the store")
+        read("/api/v1/nodes", get(nodes::nodes), "The processes that use the store")
             .answer::<Nodes>(),
+        Route::change("/api/v1/nodes/{name}/pause", post(nodes::pause), "Pauses a process")
+            .body::<PauseRequest>()
+            .answer::<Node>()
+            .accepted(),
+        Route::change("/api/v1/nodes/{name}/resume", post(nodes::resume), "Lets it go on")
+            .answer::<Node>()
+            .accepted(),
     ]
 }
 

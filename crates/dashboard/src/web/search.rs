@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::{Query, State};
+use axum::{Extension, Json};
 use scheduler::store::{self, JobId, JobState, StoreTime, StoredJob};
 use scheduler::{Jobs, JobsError};
 use scheduler_api::{JobError, JobErrors, JobFilter};
@@ -16,6 +16,7 @@ use crate::problem::Problem;
 use crate::times::{instant, now};
 use crate::view;
 use crate::web::api::Answer;
+use crate::web::guard::Caller;
 
 /// The number of jobs that the store is asked for at once, and the time for which they are looked through.
 const BATCH: u32 = 500;
@@ -57,27 +58,31 @@ impl Search {
         Ok(Self { filter, error })
     }
 
-    /// Returns at most so many jobs that match, and after which one to go on, if there may be more.
+    /// Returns at most so many jobs that match.
     pub(super) fn page(
         &self,
         jobs: &Jobs,
         app: &App,
         limit: usize,
-    ) -> Result<(Vec<StoredJob>, Option<JobId>), JobsError> {
+    ) -> Result<FoundJobs, JobsError> {
         if self.error.is_none() {
             let ask = u32::try_from(limit + 1).unwrap_or(u32::MAX);
             let mut found = jobs.list(&self.filter, ask)?;
             let has_more = found.len() > limit;
             found.truncate(limit);
             let after = found.last().map(|job| job.id).filter(|_| has_more);
-            return Ok((found, after));
+            return Ok(FoundJobs { jobs: found, after, looked_through: None });
         }
         let mut found = Vec::new();
-        let after = self.walk(jobs, app, |job| {
-            found.push(job.clone());
+        let mut looked_through = 0;
+        let after = self.walk(jobs, |job| {
+            looked_through += 1;
+            if self.has_error(app, job) {
+                found.push(job.clone());
+            }
             Ok(found.len() < limit)
         })?;
-        Ok((found, after))
+        Ok(FoundJobs { jobs: found, after, looked_through: Some(looked_through) })
     }
 
     /// Calls a function with each job that matches, until it fails. Returns after which job to go on, if there was no time for
@@ -88,21 +93,25 @@ impl Search {
         app: &App,
         mut each: impl FnMut(&StoredJob) -> Result<(), JobsError>,
     ) -> Result<Option<JobId>, JobsError> {
-        self.walk(jobs, app, |job| each(job).map(|()| true))
+        self.walk(
+            jobs,
+            |job| {
+                if self.has_error(app, job) { each(job).map(|()| true) } else { Ok(true) }
+            },
+        )
     }
 
-    /// Calls a function with each job that matches, until it fails or returns false, or the time is over.
+    /// Calls a function with each job that the store finds, until it fails or returns false, or the time is over.
     fn walk(
         &self,
         jobs: &Jobs,
-        app: &App,
         mut goes_on: impl FnMut(&StoredJob) -> Result<bool, JobsError>,
     ) -> Result<Option<JobId>, JobsError> {
         let (start, mut filter) = (Instant::now(), self.filter.clone());
         loop {
             let batch = jobs.list(&filter, BATCH)?;
             for job in &batch {
-                if self.has_error(app, job) && !goes_on(job)? || start.elapsed() >= LIMIT {
+                if !goes_on(job)? || start.elapsed() >= LIMIT {
                     return Ok(Some(job.id));
                 }
             }
@@ -135,32 +144,56 @@ impl Search {
     }
 }
 
+/// A page of the jobs that match.
+pub(super) struct FoundJobs {
+    pub(super) jobs: Vec<StoredJob>,
+    /// After which job to go on, if there may be more.
+    pub(super) after: Option<JobId>,
+    /// The number of jobs that were compared one by one.
+    pub(super) looked_through: Option<u64>,
+}
+
 /// `GET /jobs:errors?state=parked&…`: how many jobs have which error, the most frequent first.
 pub(super) async fn errors(
     State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
     Query(filter): Query<JobFilter>,
 ) -> Answer<JobErrors> {
     let search = Search::of(filter)?;
-    let asking = Arc::clone(&app);
-    let ask = move |jobs: &Jobs| {
+    let (store, asking, only) = (app.store()?, Arc::clone(&app), search.only_state());
+    let ask = move |jobs: &Jobs| search.errors(jobs, &asking);
+    let found = match only {
+        // Each page asks for these, again and again.
+        Some(state) => (*store.errors(state, ask).await.or_unanswered()?.0).clone(),
+        None => store.search(caller.who().name(), ask).await?,
+    };
+    Ok(Json(JobErrors { now: instant(now()), ..found }))
+}
+
+impl Search {
+    /// The state, if nothing else is asked for.
+    fn only_state(&self) -> Option<JobState> {
+        let all = store::JobFilter { state: self.filter.state, ..store::JobFilter::default() };
+        self.filter.state.filter(|_| self.error.is_none() && self.filter == all)
+    }
+
+    fn errors(&self, jobs: &Jobs, app: &App) -> Result<JobErrors, JobsError> {
         let mut groups = BTreeMap::<(String, String), Group>::new();
-        let after = search.each(jobs, &asking, |job| {
+        let after = self.each(jobs, app, |job| {
             let Some(error) = &job.error else { return Ok(()) };
-            let pattern = pattern_of(&asking.options.redacted(error));
+            let pattern = pattern_of(&app.options.redacted(error));
             let group = groups.entry((job.task.clone(), pattern)).or_default();
             group.count += 1;
             group.first = group.first.min(job.finished_at).or(job.finished_at);
             group.last = group.last.max(job.finished_at);
             Ok(())
         })?;
-        Ok((groups, after.is_some()))
-    };
-    let (groups, is_partial) = app.store()?.ask(ask).await?;
-    let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
-    groups.truncate(ERRORS_MAX);
-    let errors = groups.into_iter().map(|(names, group)| group.row(names)).collect();
-    Ok(Json(JobErrors { now: instant(now()), errors, is_partial }))
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
+        groups.truncate(ERRORS_MAX);
+        let errors = groups.into_iter().map(|(names, group)| group.row(names)).collect();
+        Ok(JobErrors { errors, is_partial: after.is_some(), ..JobErrors::default() })
+    }
 }
 
 /// Jobs of one task whose errors have one pattern.

@@ -198,7 +198,7 @@ fn the_program_hears_of_actions_and_info_says_who_asks() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let (to, count) = (Arc::clone(&heard), Arc::new(AtomicUsize::new(0)));
     let dashboard = dashboard().on_action(move |action| {
-        to.lock().unwrap().push((action.who.to_string(), action.action, action.task.to_string()));
+        to.lock().unwrap().push([&action.by, &action.verb, &action.name].map(String::clone));
     });
     let counted = Arc::clone(&count);
     let body = move |_: &Run| {
@@ -208,7 +208,7 @@ fn the_program_hears_of_actions_and_info_says_who_asks() {
     served.post("/api/v1/tasks/t/run", "");
     served.scheduler.wait_for("t", Until::runs(1), LIMIT).unwrap();
     assert_eq!(count.load(Ordering::Relaxed), 1);
-    assert_eq!(*heard.lock().unwrap(), [("ops".to_owned(), "run", "t".to_owned())]);
+    assert_eq!(*heard.lock().unwrap(), [["ops", "run", "t"]]);
     let info = served.get("/api/v1/info").json();
     assert_eq!((&info["application"], &info["visitor"]["name"]), (&"tests".into(), &"ops".into()));
     assert_eq!(info["sections"], serde_json::json!(["tasks"]));

@@ -1,5 +1,6 @@
 //! A store that refuses to answer, or lets the caller wait, when the test says so.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
 
 use scheduler::store::{
@@ -7,9 +8,10 @@ use scheduler::store::{
 };
 use scheduler::{Clock, SystemClock};
 use scheduler_store::{
-    BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome, Enqueue, Finish, Finished,
-    Fire, Fired, JobPause, Open, Opened, Poll, Polled, Prune, Reap, Reaped, Register, Registered,
-    Renew, Renewed, SessionInfo, StoredJob, StoredSchedule,
+    Action, ActionFilter, BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome,
+    Enqueue, Finish, Finished, Fire, Fired, JobPause, Open, Opened, Poll, Polled, Prune, Reap,
+    Reaped, Register, Registered, Renew, Renewed, SessionInfo, Signature, StoredJob, StoredLimit,
+    StoredSchedule,
 };
 
 /// The answer of the store to requests that the page makes.
@@ -20,15 +22,24 @@ pub(crate) enum Mood {
     /// It answers with an error.
     Fails,
     IsStuck,
+    /// It does not come to an end with its counts of jobs.
+    CountsSlowly,
+    /// Its disk is full: it answers questions, and renews no lease.
+    RefusesWrites,
     /// It answers all but commands after so many.
     IsAwayAfterCommands(u32),
     FailsAfterCommands(u32),
 }
 
 impl Mood {
+    fn waits(self) -> bool {
+        matches!(self, Self::IsStuck | Self::CountsSlowly)
+    }
+
     fn answer(self) -> Result<(), StoreError> {
         match self {
             Self::IsAway => Err(StoreError::Unavailable("connection refused".to_owned())),
+            Self::RefusesWrites => Err(StoreError::Unavailable("database or disk is full".into())),
             Self::Fails => Err(StoreError::Failed("permission denied (42501)".to_owned())),
             _ => Ok(()),
         }
@@ -39,6 +50,7 @@ impl Mood {
 pub(crate) struct Moody {
     store: Model,
     mood: Arc<(Mutex<Mood>, Condvar)>,
+    asked: Arc<Mutex<BTreeMap<&'static str, u32>>>,
 }
 
 impl Moody {
@@ -47,6 +59,7 @@ impl Moody {
         Self {
             store: Model::with_clock(now),
             mood: Arc::new((Mutex::new(Mood::Answers), Condvar::new())),
+            asked: Arc::default(),
         }
     }
 
@@ -55,9 +68,24 @@ impl Moody {
         self.mood.1.notify_all();
     }
 
+    /// The questions of people since the last call, with their numbers.
+    pub(crate) fn take_asked(&self) -> BTreeMap<&'static str, u32> {
+        std::mem::take(&mut *self.asked.lock().unwrap())
+    }
+
+    fn check_question(&self, what: &'static str) -> Result<(), StoreError> {
+        *self.asked.lock().unwrap().entry(what).or_default() += 1;
+        let mood = *self.mood.0.lock().unwrap();
+        match mood {
+            Mood::RefusesWrites => Ok(()),
+            Mood::CountsSlowly if what != "depths" => Ok(()),
+            _ => self.check(),
+        }
+    }
+
     fn check(&self) -> Result<(), StoreError> {
         let mood = self.mood.0.lock().unwrap();
-        let mood = self.mood.1.wait_while(mood, |mood| *mood == Mood::IsStuck).unwrap();
+        let mood = self.mood.1.wait_while(mood, |mood| mood.waits()).unwrap();
         mood.answer()
     }
 
@@ -86,17 +114,18 @@ macro_rules! pass_on {
                 "a store with moods".to_owned()
             }
 
-            /// The node renews a lease, people ask for the clock.
+            /// A node that renews its lease, and a program that asks for the clock.
             fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
-                if request.session.as_uuid().is_nil() {
+                let mood = *self.mood.0.lock().unwrap();
+                if mood != Mood::CountsSlowly {
                     self.check()?;
                 }
                 self.store.renew(request)
             }
 
-            fn command(&self, command: &Command, not_after: StoreTime) -> Result<CommandOutcome, StoreError> {
+            fn command_by(&self, by: Option<&Signature>, command: &Command, not_after: StoreTime) -> Result<CommandOutcome, StoreError> {
                 self.check_command()?;
-                self.store.command(command, not_after)
+                self.store.command_by(by, command, not_after)
             }
 
             fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
@@ -109,7 +138,7 @@ macro_rules! pass_on {
             })*
 
             $(fn $asked(&self, $($argument: $kind),*) -> Result<$found, StoreError> {
-                self.check()?;
+                self.check_question(stringify!($asked))?;
                 self.store.$asked($($argument),*)
             })*
         }
@@ -130,8 +159,11 @@ pass_on! {
     ---
     job(id: JobId) -> Option<StoredJob>;
     jobs(filter: &JobFilter, limit: u32) -> Vec<StoredJob>;
+    note(action: &Action, adds: bool) -> ();
+    actions(filter: &ActionFilter, limit: u32) -> Vec<Action>;
     schedules() -> Vec<StoredSchedule>;
     pauses() -> Vec<JobPause>;
+    limits() -> Vec<StoredLimit>;
     sessions() -> Vec<SessionInfo>;
     depths() -> Vec<QueueDepth>;
 }

@@ -1,5 +1,6 @@
 //! The dashboard over HTTP, as browsers and other programs see it.
 
+mod actions;
 mod actuator;
 mod api;
 mod attached;
@@ -9,9 +10,11 @@ mod compressed;
 mod health;
 mod jobs;
 mod live;
+mod looks;
 mod memory;
 mod metrics;
 mod mounted;
+mod nodes;
 mod openapi;
 mod pauses;
 mod security;

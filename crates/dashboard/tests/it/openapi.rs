@@ -91,8 +91,12 @@ fn every_route_answers_as_it_is_described() {
         .collect();
     operations.sort_by_key(|(path, _)| path.ends_with("{id}/delete"));
     for (path, (verb, operation)) in operations {
-        let task = if path.ends_with("/enable") { "off" } else { "tick" };
-        let mut url = path.replace("{name}", task).replace("{id}", &job);
+        let name = match &**path {
+            path if path.ends_with("/enable") => "off",
+            path if path.contains("/nodes/") => "web-1",
+            _ => "tick",
+        };
+        let mut url = path.replace("{name}", name).replace("{id}", &job);
         if url.ends_with("/preview") {
             url.push_str("?fixedRate=5s");
         }

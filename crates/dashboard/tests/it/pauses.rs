@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use scheduler::Pause;
-use scheduler::store::{JobState, PauseScope};
+use scheduler::store::{Action, JobState, PauseScope, TargetKind};
 use serde_json::{Value, json};
 
 use crate::api::eventually;
@@ -11,8 +11,6 @@ use crate::away::Moody;
 use crate::jobs::{jobs, mail, with_store};
 use crate::live::Stream;
 use crate::support::*;
-
-type Heard = (String, &'static str, String, Option<String>, Option<String>);
 
 #[test]
 fn a_kind_of_job_is_paused_and_resumed_as_any_task() {
@@ -45,12 +43,10 @@ fn a_kind_of_job_is_paused_and_resumed_as_any_task() {
 
 #[test]
 fn a_queue_is_paused_and_resumed_and_noted() {
-    let heard: Arc<Mutex<Vec<Heard>>> = Arc::default();
+    let heard: Arc<Mutex<Vec<Action>>> = Arc::default();
     let to = Arc::clone(&heard);
     let dashboard = dashboard().on_action(move |act| {
-        let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
-        let (task, queue, note) = (act.task.to_string(), text(&act.queue), text(&act.note));
-        to.lock().unwrap().push((act.who.to_string(), act.action, task, queue, note));
+        to.lock().unwrap().push(act.clone());
     });
     let served = with_store(&dashboard, &Moody::new(), |builder| builder);
     let body = r#"{"reason":"mail is down","forMs":3600000}"#;
@@ -59,7 +55,9 @@ fn a_queue_is_paused_and_resumed_and_noted() {
     assert_eq!((&paused.json()["queue"], &paused.json()["due"]), (&json!("to/mail"), &json!(0)));
     assert!(paused.json()["pause"]["until"].is_string(), "{}", paused.json());
     let queues = served.get("/api/v1/queues").json();
-    assert_eq!(queues["queues"][0]["pause"]["reason"], "mail is down", "also without a job");
+    let mut rows = queues["queues"].as_array().unwrap().iter();
+    let row = rows.find(|row| row["queue"] == "to/mail").expect("also without a job");
+    assert_eq!(row["pause"]["reason"], "mail is down");
     let gauge = |value: u8| format!("scheduler_queue_paused{{queue=\"to/mail\"}} {value}\n");
     assert!(served.get("/metrics").body.contains(&gauge(1)), "also without a job");
     jobs(&served).enqueue(mail::job(json!(null)).queue("to/mail")).unwrap();
@@ -73,10 +71,10 @@ fn a_queue_is_paused_and_resumed_and_noted() {
     assert_eq!(again.status, 409);
     assert!(again.body.contains("queue `to/mail` is not paused"), "{}", again.body);
     let both = heard.lock().unwrap().clone();
-    let of = |index: usize| (both[index].1, &*both[index].2, both[index].3.as_deref());
-    assert_eq!(of(0), ("pause", "*", Some("to/mail")));
-    assert_eq!(both[0].4.as_deref(), Some("mail is down"));
-    assert_eq!((of(1), both.len()), (("resume", "*", Some("to/mail")), 2));
+    let of = |index: usize| (&*both[index].verb, both[index].kind, &*both[index].name);
+    assert_eq!(of(0), ("pause", TargetKind::Queue, "to/mail"));
+    assert_eq!((&*both[0].reason, &both[0].task), ("mail is down", &None));
+    assert_eq!((of(1), both.len()), (("resume", TargetKind::Queue, "to/mail"), 2));
     let viewer =
         [("Authorization", &*format!("Bearer {VIEWER}")), ("Content-Type", "application/json")];
     assert_eq!(served.send("POST", "/api/v1/queues/mail/pause", &viewer, "").status, 403);

@@ -312,7 +312,7 @@ fn after_ten_wrong_tokens_answers_are_slow_and_the_program_hears_of_it() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&heard);
     let dashboard = dashboard().on_action(move |act| {
-        to.lock().unwrap().push((act.action, act.who.to_string(), act.from));
+        to.lock().unwrap().push([&act.verb, &act.by, &act.address].map(String::clone));
     });
     let served = serve(&dashboard, builder().task("a", hourly(), |_| {}));
     let ask = |token: &str| {
@@ -323,8 +323,7 @@ fn after_ten_wrong_tokens_answers_are_slow_and_the_program_hears_of_it() {
     for _ in 0..10 {
         assert_eq!(ask("wrong").status, 401);
     }
-    let here = Some([127, 0, 0, 1].into());
-    assert_eq!(*heard.lock().unwrap(), [("wrong_tokens", "unknown".to_owned(), here)]);
+    assert_eq!(*heard.lock().unwrap(), [["wrong_tokens", "unknown", "127.0.0.1"]]);
     // Answers wait; the unit tests of `access` say for how long.
     let clock = SystemClock::new();
     let begun = clock.now();
@@ -443,5 +442,24 @@ fn every_answer_has_the_headers_that_browsers_obey() {
     let (one, other) = (served.get("/"), served.get("/"));
     assert_ne!(nonce(&one), nonce(&other));
     assert!(one.body.contains(&format!("<script nonce=\"{}\">", nonce(&one))));
+    served.stop();
+}
+
+#[test]
+fn a_header_that_decides_may_stand_once() {
+    let served = serve(&dashboard(), builder());
+    let token = format!("Bearer {OPERATOR}");
+    for (name, values) in [
+        ("Authorization", [&*token, "Bearer x"]),
+        ("Content-Type", ["application/json", "text/plain"]),
+        ("Sec-Fetch-Site", ["same-origin", "cross-site"]),
+    ] {
+        let twice = values.map(|value| (name, value));
+        let headers =
+            [&[("Authorization", &*token)][usize::from(name == "Authorization")..], &twice];
+        let answer = served.send("GET", "/api/v1/info", &headers.concat(), "");
+        let why = format!("the request has the header {} twice", name.to_lowercase());
+        assert_eq!((answer.status, &answer.json()["detail"]), (400, &why.into()));
+    }
     served.stop();
 }

@@ -137,7 +137,8 @@ fn a_store_that_never_answers_keeps_nothing_else_waiting_and_does_not_hold_up_th
         assert_eq!(patient(address, path), 200, "{path}");
     }
     for asked in asked {
-        assert_eq!(asked.join().unwrap(), 503);
+        // The last one of a visitor stands before the others.
+        assert!([429, 503].contains(&asked.join().unwrap()));
     }
     let Served { scheduler, server } = served;
     server.stop();

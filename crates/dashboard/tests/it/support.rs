@@ -29,7 +29,8 @@ pub(crate) fn hourly() -> Schedule {
 }
 
 pub(crate) fn dashboard() -> Dashboard {
-    Dashboard::new().title("tests").operator("ops", OPERATOR).viewer("wall", VIEWER)
+    let dashboard = Dashboard::new().title("tests").cache_ttl(Duration::ZERO);
+    dashboard.operator("ops", OPERATOR).viewer("wall", VIEWER)
 }
 
 pub(crate) fn serve(dashboard: &Dashboard, builder: Builder) -> Served {

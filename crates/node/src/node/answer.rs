@@ -268,6 +268,7 @@ impl Node {
             self.claimed(poll.session, job, now, effects);
         }
         self.give_back_paused(&polled.paused, now, effects);
+        self.see_pause(polled.is_paused, now, effects);
         let wait = self.rng.about(self.config.poll_every);
         // Another process may have locked the lanes that were passed over.
         let wait = if polled.is_partial && found == 0 { self.rng.about(PARTIAL) } else { wait };
@@ -284,7 +285,7 @@ impl Node {
         }
         self.poll_no_later_than(polled.next_job);
         self.poll_at_tick(polled.next_tick);
-        if self.session() == Some(poll.session) {
+        if self.session() == Some(poll.session) && !self.is_paused {
             self.have_to_decide(polled.due, now, effects);
         }
     }
@@ -296,6 +297,18 @@ impl Node {
                 |job: &Claim| paused.iter().any(|scope| scope.has(&job.job.task, &job.job.queue));
             let waiting = self.claims.waiting(is_paused);
             self.withdraw(&waiting, now, effects);
+        }
+    }
+
+    /// A process that is paused begins no job and fires no tick.
+    fn see_pause(&mut self, is_paused: bool, now: Tick, effects: &mut Vec<Effect>) {
+        if is_paused {
+            self.due.clear();
+            let waiting = self.claims.waiting(|_| true);
+            self.withdraw(&waiting, now, effects);
+        }
+        if std::mem::replace(&mut self.is_paused, is_paused) != is_paused {
+            effects.push(Effect::Event(NodeEvent::NodePaused { is_paused }));
         }
     }
 

@@ -10,7 +10,7 @@ use scheduler_store::{
 };
 
 use super::{FINISHES_MAX, Node};
-use crate::claims::Claim;
+use crate::claims::{Claim, STARVED_AFTER};
 use crate::effect::{Effect, NodeEvent};
 use crate::observed::with_drift_margin;
 
@@ -45,7 +45,8 @@ impl Node {
         }
         let job = Arc::new(job);
         self.claims.take(&job, task, session, now);
-        self.deadlines.stale = self.deadlines.stale.min(now + self.config.lease / 2);
+        let limit = STARVED_AFTER.min(self.config.lease / 2);
+        self.deadlines.stale = self.deadlines.stale.min(now + limit);
         match self.claims.get_mut(job.held()).filter(|_| is_held) {
             Some(claim) => claim.is_held = true,
             None => effects.push(Effect::Start(job)),

@@ -26,12 +26,12 @@ use std::time::Duration;
 
 use scheduler_expr::Tick;
 use scheduler_store::{
-    ClaimRef, DueSchedule, Fence, Finish, JobId, SessionId, StoreTime, StoredJob,
+    CLOCK_OFF, ClaimRef, DueSchedule, Fence, Finish, JobId, SessionId, StoreTime, StoredJob, micros,
 };
 
 use crate::claims::Claims;
 use crate::config::{Config, Rules};
-use crate::effect::{Channel, Effect, Input, Request, RequestId};
+use crate::effect::{Channel, Effect, Input, NodeEvent, Request, RequestId};
 use crate::observed::{PeerLeases, StoreBackoff, StoreClock};
 use crate::rng::Rng;
 
@@ -51,6 +51,12 @@ pub struct Node {
     backoff: StoreBackoff,
     peers: PeerLeases,
     phase: NodePhase,
+    /// True if people have paused this process.
+    is_paused: bool,
+    /// By how many microseconds the clock of this process is ahead of the store's.
+    clock_offset: Option<i64>,
+    /// True from the report that it is too much until it is not.
+    is_clock_off: bool,
 
     session: Option<Session>,
     /// The last session of this process, until a further one was opened.
@@ -193,6 +199,9 @@ impl Node {
             backoff: StoreBackoff::default(),
             peers: PeerLeases::default(),
             phase: NodePhase::Working,
+            is_paused: false,
+            clock_offset: None,
+            is_clock_off: false,
             session: None,
             former: None,
             first_opened: None,
@@ -231,6 +240,12 @@ impl Node {
         self.session.map(|session| session.id)
     }
 
+    /// The instant until which the lease of the session counts, unless it is renewed; none without a session.
+    #[must_use]
+    pub fn lease_until(&self) -> Option<Tick> {
+        self.session.map(|session| session.valid_until)
+    }
+
     /// The store's clock now, as far as it is known: not later than it really is.
     #[must_use]
     pub fn store_time(&self, now: Tick) -> Option<StoreTime> {
@@ -242,6 +257,25 @@ impl Node {
     #[must_use]
     pub fn not_after(&self, now: Tick) -> Option<StoreTime> {
         self.clock.latest(now).map(|latest| latest.after(self.config.answer_limit))
+    }
+
+    /// By how many microseconds the clock of this process is ahead of the store's; none while that is not known.
+    #[must_use]
+    pub fn clock_offset(&self) -> Option<i64> {
+        self.clock_offset
+    }
+
+    /// Compares the clock of this process, which shows this, with the store's.
+    pub fn observe_wall(&mut self, wall: StoreTime, now: Tick, effects: &mut Vec<Effect>) {
+        self.clock_offset = self.clock.offset_of(wall, now);
+        let offset = self.clock_offset.unwrap_or_default().unsigned_abs();
+        let limit = if self.is_clock_off { CLOCK_OFF / 2 } else { CLOCK_OFF };
+        let is_off = offset > micros(limit).unsigned_abs();
+        if is_off && !self.is_clock_off {
+            let offset = self.clock_offset.unwrap_or_default();
+            effects.push(Effect::Event(NodeEvent::ClockOff { offset }));
+        }
+        self.is_clock_off = is_off;
     }
 
     /// The number of runs in progress.
@@ -268,6 +302,7 @@ impl Node {
             Input::Timer(Channel::Lease) => {}
             Input::Stop => self.stop(now, effects),
         }
+        self.claims.forget_starved(now);
         if self.deadlines.stale <= now {
             self.give_back_stale(now, effects);
         }
@@ -362,10 +397,12 @@ impl Node {
 
     fn give_back_stale(&mut self, now: Tick, effects: &mut Vec<Effect>) {
         let limit = self.config.lease / 2;
-        let stale = self.claims.waiting(|job| now.since(job.claimed) >= limit);
+        let mut stale = self.claims.waiting(|job| now.since(job.claimed) >= limit);
+        stale.extend(self.claims.find_starved(&self.config, now));
         self.withdraw(&stale, now, effects);
-        self.deadlines.stale =
-            self.claims.oldest_waiting().map_or(Tick::MAX, |claimed| claimed + limit);
+        let oldest = self.claims.oldest_waiting().map(|claimed| claimed + limit);
+        let next = oldest.into_iter().chain(self.claims.next_starved(now));
+        self.deadlines.stale = next.min().unwrap_or(Tick::MAX);
     }
 }
 

@@ -67,6 +67,8 @@ impl Node {
             build: self.config.build.clone(),
             application: self.config.application.clone(),
             tasks: self.config.tasks.iter().map(SessionTask::from).collect(),
+            queues: self.config.queues.clone(),
+            concurrency: self.config.workers,
             lease: self.config.lease,
             // A session that is opened too late would not be renewed.
             not_after: self.not_after(now).unwrap_or(StoreTime::MAX),
@@ -120,7 +122,8 @@ impl Node {
         // While the store's clock is not known, a renewal asks for it; one that is late does no harm.
         let latest = self.clock.latest(now);
         let not_after = latest.map_or(StoreTime::MAX, |latest| latest.after(self.config.lease));
-        let renew = Renew { session: session.id, lease: self.config.lease, not_after };
+        let (lease, clock_offset) = (self.config.lease, self.clock_offset);
+        let renew = Renew { session: session.id, lease, clock_offset, not_after };
         let limit = self.config.answer_limit.min(self.config.renew_every());
         self.send(Channel::Lease, Request::Renew(renew), limit, now, effects);
     }
@@ -313,6 +316,7 @@ impl Node {
             task.is_some_and(|task| self.claims.has_room_again(task, &self.config))
         };
         room > 0
+            && !self.is_paused
             && (self.may_have_more && is_free
                 || self.wants_abandon && has_worker
                 || self.wants_quarantined && !self.claims.has_quarantined()
@@ -343,6 +347,7 @@ impl Node {
     fn reap_request(&mut self, not_after: StoreTime) -> Request {
         Request::Reap(Reap {
             dead: self.peers.dead(self.config.lease),
+            found_by: self.config.label.clone(),
             max_lost: self.config.max_lost,
             spread: self.config.lost_spread,
             draw: self.rng.number(),
@@ -357,6 +362,7 @@ impl Node {
             keep_done: self.config.keep_done.max(least),
             keep_parked: self.config.keep_parked.max(least),
             keep_over: FINISHED_SCHEDULE_RETENTION,
+            keep_actions: self.config.keep_actions,
             limit: 1_000,
             not_after,
         })

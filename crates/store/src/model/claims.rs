@@ -33,7 +33,10 @@ impl ModelState {
         }
         let is_repaired = self.repair(now);
         let is_brought_in = self.bring_in(request, now);
-        let chosen = self.choose(request, turns, now);
+        let pause = self.sessions.get(&request.session).and_then(|row| row.pause.as_ref());
+        let is_paused = pause.is_some_and(|pause| pause.holds(now));
+        let limit = if is_paused { 0 } else { request.limit };
+        let chosen = self.choose(&Poll { limit, ..request.clone() }, turns, now);
         let jobs = chosen.jobs.into_iter();
         let jobs: Vec<StoredJob> =
             jobs.filter_map(|id| self.claim(id, request.session, now)).collect();
@@ -70,6 +73,7 @@ impl ModelState {
             cancels: cancels.map(StoredJob::held).collect(),
             leases,
             paused: paused.into_iter().map(|paused| paused.scope).collect(),
+            is_paused,
             is_partial: chosen.is_partial,
             is_full: chosen.is_full,
             damaged: Vec::new(),

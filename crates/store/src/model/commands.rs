@@ -1,5 +1,6 @@
 //! Commands, enqueued jobs, and ticks that fire.
 
+use crate::action::{Action, ActionFilter, Signature};
 use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome, Pause, PauseScope};
 use crate::id::{JobId, StoreTime};
 use crate::job::{Enqueued, JobState, NewJob, OnConflict, StoredJob, When};
@@ -8,12 +9,57 @@ use crate::request::{Fire, Fired};
 use crate::schedule::{FireStep, StoredSchedule, TickJob};
 
 impl ModelState {
-    pub(super) fn command(&mut self, command: &Command, now: StoreTime) -> CommandOutcome {
+    pub(super) fn command_by(
+        &mut self,
+        signature: Option<&Signature>,
+        command: &Command,
+        now: StoreTime,
+    ) -> CommandOutcome {
+        let by = signature.map_or("", |signature| &signature.by);
+        let schedule = command.schedule();
+        let before = schedule.and_then(|name| self.schedules.get(name)).cloned();
+        let job = command.job().and_then(|id| self.row(id)).map(|row| row.job.clone());
+        let limits = matches!(command, Command::SetLimit { .. }).then(|| self.limits.clone());
+        let outcome = self.command((command, by), now);
+        if let Some(signature) = signature.filter(|_| outcome == CommandOutcome::Done) {
+            let after = schedule.and_then(|name| self.schedules.get(name));
+            let node = command.node().and_then(|session| self.sessions.get(&session));
+            let entry = match (schedule, node) {
+                (Some(_), _) => signature.entry_of_schedule(command, before.as_ref(), after, now),
+                (None, Some(node)) => signature.entry_of_node(command, &node.label, now),
+                (None, None) => match &limits {
+                    Some(before) => signature.entry_of_limit(command, (before, &self.limits), now),
+                    None => signature.entry_of(command, job.as_ref(), now),
+                },
+            };
+            self.keep(entry, signature.scope.is_some());
+        }
+        outcome
+    }
+
+    /// Keeps an action. One that is there already counts on, or stays as it is.
+    pub(super) fn keep(&mut self, action: Action, adds: bool) {
+        match self.actions.values_mut().find(|kept| kept.id == action.id) {
+            Some(kept) => kept.count += if adds { action.count } else { 0 },
+            None => drop(self.actions.insert((action.at, action.id), action)),
+        }
+    }
+
+    pub(super) fn actions(&self, filter: &ActionFilter, limit: u32) -> Vec<Action> {
+        let place = |after| self.actions.keys().find(|(_, id)| *id == after);
+        let (is_page, until) = (filter.after.is_some(), filter.after.and_then(place));
+        let is_before = |place| if is_page { Some(place) < until } else { true };
+        let actions = self.actions.iter().rev().filter(|(place, _)| is_before(*place));
+        let selected = actions.map(|(_, action)| action).filter(|one| one.is_selected(filter));
+        selected.take(limit as usize).cloned().collect()
+    }
+
+    fn command(&mut self, (command, by): (&Command, &str), now: StoreTime) -> CommandOutcome {
         match command {
             Command::Pause { schedule, .. }
             | Command::Resume { schedule }
             | Command::Reschedule { schedule, .. }
-            | Command::Remove { schedule } => self.change(schedule, command, now),
+            | Command::Remove { schedule } => self.change(schedule, (command, by), now),
             Command::PauseJobs { scope, until, by, reason } => {
                 self.pause_jobs(scope, Pause::new(now, *until, by, reason), now)
             }
@@ -25,7 +71,11 @@ impl ModelState {
                 self.limits.set(task, *scope, limit.clone());
                 CommandOutcome::Done
             }
-            Command::Put { definition } => self.change(&definition.name, command, now),
+            Command::PauseNode { session, until, by, reason } => {
+                self.pause_node(*session, Pause::new(now, *until, by, reason))
+            }
+            Command::ResumeNode { session } => self.resume_node(*session),
+            Command::Put { definition } => self.change(&definition.name, (command, by), now),
             Command::RunNow { schedule, job } => self.run_now(schedule, *job, now),
             Command::Cancel { job } => self.cancel(*job, now),
             Command::Retry { job } => self.retry(*job, now),
@@ -44,10 +94,12 @@ impl ModelState {
         // One may have made another ready, or keep it from that.
         for job in jobs.into_iter().rev().map(|job| job.id) {
             let is_meant = self.row(job).is_some_and(|row| request.filter.selects(&row.job));
-            let is_done =
-                is_meant && self.command(&request.action.of(job), now) == CommandOutcome::Done;
+            let is_done = is_meant
+                && self.command((&request.action.of(job), ""), now) == CommandOutcome::Done;
             all.done += u64::from(is_done);
         }
+        let entry = request.entry(all.done, now);
+        entry.into_iter().for_each(|entry| self.keep(entry, true));
         all
     }
 
@@ -58,7 +110,12 @@ impl ModelState {
         CommandOutcome::Done
     }
 
-    fn change(&mut self, schedule: &str, command: &Command, now: StoreTime) -> CommandOutcome {
+    fn change(
+        &mut self,
+        schedule: &str,
+        command: (&Command, &str),
+        now: StoreTime,
+    ) -> CommandOutcome {
         self.on_row(schedule, |row, is_busy| StoredSchedule::execute(row, command, now, is_busy))
     }
 

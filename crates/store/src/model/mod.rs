@@ -14,20 +14,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::action::{Action, ActionFilter, Signature};
 use crate::column::JobRow;
 use crate::command::{
     BulkOutcome, Command, CommandAll, CommandOutcome, JobPause, Pause, PauseScope,
 };
 use crate::error::{Refusal, StoreError};
-use crate::id::{Fence, JobId, SessionId, StoreTime};
+use crate::id::{ActionId, Fence, JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, Enqueued, JobState, KeyUntil, NewJob, Origin, StoredJob};
 use crate::lane::Turns;
 use crate::limit::{Arrival, StoredLimit, StoredLimits};
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
-    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo, SessionTask,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionTask,
 };
 use crate::schedule::{ScheduleSpec, StoredSchedule, TickJob};
+use crate::session::{SessionEnd, SessionInfo};
 use crate::store::Store;
 
 type Clock = Arc<dyn Fn() -> StoreTime + Send + Sync>;
@@ -218,14 +220,23 @@ impl Store for Model {
         self.count(answer, |_| true)
     }
 
-    fn command(
+    fn command_by(
         &self,
+        signature: Option<&Signature>,
         command: &Command,
         not_after: StoreTime,
     ) -> Result<CommandOutcome, StoreError> {
         command.check()?;
-        let answer = self.until(not_after, |state, now| state.command(command, now));
+        let answer = self.until(not_after, |state, now| state.command_by(signature, command, now));
         self.count(answer, |_| true)
+    }
+
+    fn note(&self, action: &Action, adds: bool) -> Result<(), StoreError> {
+        self.at(|state, now| state.keep(Action { at: now, ..action.clone() }, adds))
+    }
+
+    fn actions(&self, filter: &ActionFilter, limit: u32) -> Result<Vec<Action>, StoreError> {
+        self.at(|state, _| state.actions(filter, limit))
     }
 
     fn command_all(&self, request: &CommandAll) -> Result<BulkOutcome, StoreError> {
@@ -270,6 +281,8 @@ impl Store for Model {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelState {
     sessions: BTreeMap<SessionId, SessionRow>,
+    /// Those that ended within the last hour.
+    ended_sessions: BTreeMap<SessionId, (SessionRow, SessionEnd)>,
     schedules: BTreeMap<String, StoredSchedule>,
     jobs: BTreeMap<JobId, JobRow>,
     /// By task and key: the job that keeps it for a time, and until when.
@@ -279,6 +292,8 @@ pub struct ModelState {
     limits: StoredLimits,
     /// By task and partition, and by task for all: what its rate has counted.
     arrivals: BTreeMap<(String, Option<String>), Arrival>,
+    /// The changes by hand, by time and identity.
+    actions: BTreeMap<(StoreTime, ActionId), Action>,
     /// The last fence given out.
     fence: u64,
 }
@@ -289,6 +304,10 @@ struct SessionRow {
     build: String,
     application: String,
     tasks: Arc<[SessionTask]>,
+    queues: Option<Arc<[Arc<str>]>>,
+    concurrency: u32,
+    clock_offset: Option<i64>,
+    pause: Option<Pause>,
     opened_at: StoreTime,
     lease_until: StoreTime,
     /// The number of renewals: the mark of its lease.

@@ -1,30 +1,40 @@
 //! Sessions, and ends of claims.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::check::storable;
 use crate::column::JobRow;
+use crate::command::{CommandOutcome, Pause};
 use crate::decide::EndedNodes;
 use crate::id::{Fence, JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, OnLost, StoredJob};
 use crate::model::{ModelState, SessionRow};
 use crate::request::{
     Close, End, Finish, Finished, Lease, Open, Opened, OtherApplication, Prune, Reap, Reaped,
-    Register, Registered, Renew, Renewed, SessionInfo, reap_count,
+    Register, Registered, Renew, Renewed, reap_count,
 };
 use crate::schedule::{ScheduleSpec, StoredSchedule};
+use crate::session::{ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
 
 impl ModelState {
     pub(super) fn open(&mut self, request: &Open, now: StoreTime) -> Opened {
+        let mut pause = None;
         if let Some(replaced) = request.replaces {
-            self.sessions.remove(&replaced);
+            self.end_session(replaced, Some(&request.label), now);
+            let former = self.ended_sessions.get(&replaced);
+            pause = former.and_then(|(row, _)| row.pause.clone());
         }
         self.sessions.entry(request.id).or_insert_with(|| SessionRow {
             label: storable(&request.label),
             build: storable(&request.build),
             application: storable(&request.application),
             tasks: Arc::clone(&request.tasks),
+            queues: request.queues.clone(),
+            concurrency: request.concurrency,
+            clock_offset: None,
+            pause,
             opened_at: now,
             lease_until: now.after(request.lease),
             renewals: 0,
@@ -43,6 +53,7 @@ impl ModelState {
         if let Some(row) = self.sessions.get_mut(&request.session).filter(|_| is_alive) {
             row.lease_until = now.after(request.lease);
             row.renewals += 1;
+            row.clock_offset = request.clock_offset;
         }
         Renewed { now, is_alive }
     }
@@ -63,7 +74,22 @@ impl ModelState {
         for held in self.held(request.session) {
             self.end_claim(request.session, held, &End::GiveBack, now);
         }
-        self.sessions.remove(&request.session);
+        self.end_session(request.session, None, now);
+    }
+
+    /// Ends a session, which a process of this name has found lost, or which was closed. Returns the name of its process.
+    fn end_session(
+        &mut self,
+        session: SessionId,
+        found_by: Option<&str>,
+        now: StoreTime,
+    ) -> Option<String> {
+        let jobs = u32::try_from(self.held(session).len()).unwrap_or(u32::MAX);
+        let row = self.sessions.remove(&session)?;
+        let label = row.label.clone();
+        let end = SessionEnd::new(now, found_by, jobs);
+        self.ended_sessions.entry(session).or_insert((row, end));
+        Some(label)
     }
 
     pub(super) fn register(&mut self, request: &Register, now: StoreTime) -> Registered {
@@ -88,8 +114,10 @@ impl ModelState {
                 .sessions
                 .get(&lease.session)
                 .is_some_and(|row| row.renewals == lease.mark && row.lease_until <= now);
-            if is_dead && let Some(row) = self.sessions.remove(&lease.session) {
-                ended_nodes.add(lease.session, row.label);
+            if is_dead
+                && let Some(label) = self.end_session(lease.session, Some(&request.found_by), now)
+            {
+                ended_nodes.add(lease.session, label);
                 reaped.sessions.push(lease.session);
             }
         }
@@ -109,11 +137,11 @@ impl ModelState {
             };
             let node = ended_nodes.of(job).to_owned();
             job.lose(request, &node, next_fence, now);
-            let ended = (job.state != JobState::Ready).then(|| job.origin.clone()).flatten();
-            reaped.jobs.push(job.clone());
-            if let Some(origin) = ended {
-                self.after_job(&origin.schedule, now);
+            let job = job.clone();
+            if job.state != JobState::Ready {
+                self.run_ended(&job, now);
             }
+            reaped.jobs.push(job);
         }
         reaped
     }
@@ -126,16 +154,51 @@ impl ModelState {
     }
 
     pub(super) fn session_infos(&self, now: StoreTime) -> Vec<SessionInfo> {
-        let sessions = self.sessions.iter().map(|(id, row)| SessionInfo {
-            id: *id,
-            label: row.label.clone(),
-            build: row.build.clone(),
-            application: row.application.clone(),
-            tasks: row.tasks.to_vec(),
-            opened_at: row.opened_at,
+        let open = self.sessions.iter().map(|(id, row)| SessionInfo {
             has_run_out: row.lease_until <= now,
+            ..row.info(*id, now)
         });
-        sessions.collect()
+        let mut ended: Vec<_> = self
+            .ended_sessions
+            .iter()
+            .filter(|(_, (_, end))| now.before(ENDED_SESSION_RETENTION) < end.at)
+            .collect();
+        ended.sort_by_key(|(id, (_, end))| (Reverse(end.at), **id));
+        let ended = ended
+            .into_iter()
+            .map(|(id, (row, end))| SessionInfo { ended: Some(end.clone()), ..row.info(*id, now) });
+        open.chain(ended).collect()
+    }
+
+    pub(super) fn pause_node(&mut self, session: SessionId, pause: Pause) -> CommandOutcome {
+        let Some(row) = self.sessions.get_mut(&session) else { return CommandOutcome::NotFound };
+        let former = row.pause.as_ref().filter(|former| former.holds(pause.since));
+        let since = former.map_or(pause.since, |former| former.since);
+        row.pause = Some(Pause { since, ..pause });
+        CommandOutcome::Done
+    }
+
+    pub(super) fn resume_node(&mut self, session: SessionId) -> CommandOutcome {
+        let Some(row) = self.sessions.get_mut(&session) else { return CommandOutcome::NotFound };
+        row.pause = None;
+        CommandOutcome::Done
+    }
+}
+
+impl SessionRow {
+    fn info(&self, id: SessionId, now: StoreTime) -> SessionInfo {
+        let queues = self.queues.as_ref();
+        SessionInfo {
+            label: self.label.clone(),
+            build: self.build.clone(),
+            application: self.application.clone(),
+            tasks: self.tasks.to_vec(),
+            queues: queues.map(|queues| queues.iter().map(ToString::to_string).collect()),
+            concurrency: self.concurrency,
+            clock_offset: self.clock_offset,
+            pause: self.pause.clone().filter(|pause| pause.holds(now)),
+            ..SessionInfo::new(id, self.opened_at)
+        }
     }
 }
 
@@ -169,13 +232,20 @@ impl ModelState {
         }
         job.end(end, &node, now);
         row.is_gone = *end == End::Gone;
-        let state = job.state;
-        if !state.is_unfinished()
-            && let Some(origin) = job.origin.clone()
-        {
-            self.after_job(&origin.schedule, now);
+        let job = job.clone();
+        if !job.state.is_unfinished() {
+            self.run_ended(&job, now);
         }
-        Finished::Stored(state)
+        Finished::Stored(job.state)
+    }
+
+    /// A run has ended a job.
+    fn run_ended(&mut self, job: &StoredJob, now: StoreTime) {
+        let Some(origin) = &job.origin else { return };
+        if let Some(row) = self.schedules.get_mut(&origin.schedule) {
+            row.note_end(job, now);
+        }
+        self.after_job(&origin.schedule, now);
     }
 
     pub(super) fn prune(&mut self, request: &Prune, now: StoreTime) -> u64 {
@@ -191,7 +261,15 @@ impl ModelState {
         }
         self.prune_keys(limit, now);
         self.arrivals.retain(|_, arrival| arrival.lies_ahead(now));
-        (jobs + over.len()) as u64
+        self.prune_sessions(limit, now);
+        (jobs + over.len() + self.prune_actions(request, now)) as u64
+    }
+
+    fn prune_actions(&mut self, request: &Prune, now: StoreTime) -> usize {
+        let old = self.actions.keys().take_while(|(at, _)| at.after(request.keep_actions) <= now);
+        let old: Vec<_> = old.take(request.limit as usize).copied().collect();
+        old.iter().for_each(|place| drop(self.actions.remove(place)));
+        old.len()
     }
 
     fn prune_jobs(&mut self, request: &Prune, now: StoreTime) -> usize {
@@ -215,6 +293,16 @@ impl ModelState {
             self.jobs.remove(id);
         }
         jobs.len()
+    }
+
+    fn prune_sessions(&mut self, limit: usize, now: StoreTime) {
+        let old = self.ended_sessions.iter().map(|(id, (_, end))| (end.at, *id));
+        let mut old: Vec<_> =
+            old.filter(|(at, _)| *at <= now.before(ENDED_SESSION_RETENTION)).collect();
+        old.sort_unstable();
+        for (_, id) in old.iter().take(limit) {
+            self.ended_sessions.remove(id);
+        }
     }
 
     /// Keys whose time is over, and whose jobs have ended.

@@ -256,3 +256,133 @@ fn r14_a_job_that_must_not_run_twice_is_put_off_beside_its_lost_run() {
     (191..=220).for_each(|second| until(&mut driver, second));
     assert_eq!(driver.jobs(JobState::Done).len(), 1);
 }
+
+/// The greatest number of jobs that wait in a process whose threads other work holds, over a time.
+fn waits_in_vain(config: Config, seconds: u32) -> (usize, u32) {
+    let mut starved = Driver::new(config, Policy::default());
+    starved.workers = 0;
+    starved.enqueue(1);
+    let (mut held, mut most) = (0, 0);
+    for tenth in 1..=seconds * 10 {
+        starved.until(after(f64::from(tenth) / 10.0));
+        held += u32::from(!starved.queue.is_empty());
+        most = most.max(starved.queue.len());
+    }
+    (most, held * 100 / (seconds * 10))
+}
+
+/// Others could run what a process has claimed whose threads are held by what the store does not know.
+#[test]
+fn a_process_whose_threads_are_held_claims_next_to_nothing() {
+    let in_pool = |pools: &[u32]| {
+        let mut config = config();
+        (config.tasks[0].pool, config.pools) = (Some(0), pools.to_vec());
+        (config.workers, config.pools) = (pools.iter().sum(), pools.to_vec());
+        config
+    };
+    for config in [config(), in_pool(&[2, 8])] {
+        let (most, percent) = waits_in_vain(config, 60);
+        assert!(most == 1 && percent <= 20, "{most} jobs for {percent} % of the time");
+    }
+}
+
+#[test]
+fn a_process_whose_threads_are_free_again_claims_as_before() {
+    let mut driver = Driver::new(config(), Policy::default());
+    driver.workers = 0;
+    driver.enqueue(4);
+    driver.until(after(20.0));
+    assert_eq!(driver.jobs(JobState::Done), []);
+    (driver.workers, driver.lasts) = (4, Duration::from_millis(400));
+    driver.enqueue(8);
+    driver.until(after(28.0));
+    assert_eq!(driver.jobs(JobState::Done).len(), 12);
+}
+
+/// A job may wait behind runs that take longer than those before: it begins when one of them ends.
+#[test]
+fn a_process_whose_own_runs_take_long_keeps_what_waits_for_them() {
+    let mut driver = Driver::new(config(), Policy::default());
+    driver.enqueue(200);
+    driver.until(after(0.3));
+    driver.lasts = Duration::from_secs(3);
+    driver.enqueue(40);
+    driver.until(after(7.0));
+    let is_given_back = |request: &Request| match request {
+        Request::Finish(ends) => ends.iter().any(|finish| finish.end == End::GiveBack),
+        _ => false,
+    };
+    assert!(!driver.sent.iter().any(|(_, request)| is_given_back(request)));
+    driver.lasts = Duration::from_millis(1);
+    driver.until(after(20.0));
+    assert_eq!(driver.jobs(JobState::Done).len(), 240);
+}
+
+#[test]
+fn the_ticks_that_a_starved_process_does_not_claim_run_elsewhere_in_time() {
+    let timing = Timing::Rate { first: Duration::from_secs(1), period: Duration::from_secs(20) };
+    let config = Config { definitions: vec![definition(timing)], ..config() };
+    let mut starved = Driver::new(config.clone(), Policy::default());
+    starved.workers = 0;
+    starved.until(after(2.0));
+    let mut idle = starved.other(config, Policy::default(), after(2.0));
+    for tenth in 21..2_010 {
+        starved.until(after(f64::from(tenth) / 10.0));
+        idle.until(after(f64::from(tenth) / 10.0));
+    }
+    let row = idle.model.schedules().expect("a model answers").remove(0);
+    assert_eq!((row.fired, row.skips.total()), (10, 0));
+    let late = |job: &StoredJob| job.started_at.map(|at| at.since(job.run_at));
+    let most = idle.jobs(JobState::Done).iter().filter_map(late).max();
+    assert!(most < Some(Duration::from_secs(3)), "{most:?}");
+}
+
+#[test]
+fn a_process_that_is_paused_begins_no_job_and_fires_no_tick_until_it_is_resumed() {
+    let timing = Timing::Rate { first: Duration::from_secs(2), period: Duration::from_secs(1) };
+    let config = Config { definitions: vec![definition(timing)], ..config() };
+    let mut driver = Driver::new(config.clone(), Policy::default());
+    (driver.workers, driver.lasts) = (2, Duration::from_millis(700));
+    driver.enqueue(4);
+    driver.until(after(0.1));
+    let session = driver.node.session().expect("it is open");
+    let (by, reason) = ("ada".to_owned(), String::new());
+    let pause = Command::PauseNode { session, until: None, by, reason };
+    assert_eq!(driver.model.command(&pause, StoreTime::MAX), Ok(CommandOutcome::Done));
+    driver.step(Input::Nudge);
+    driver.until(after(1.0));
+    assert_eq!(driver.jobs(JobState::Done).len(), 2, "what ran goes on");
+    assert_eq!(driver.jobs(JobState::Ready).len(), 2, "what waited for a worker is given back");
+    let (sent, polls) = (driver.sent.len(), driver.polls(0));
+    driver.until(after(20.0));
+    let fired = |driver: &Driver| driver.model.schedules().expect("it answers")[0].fired;
+    assert_eq!((driver.jobs(JobState::Ready).len(), fired(&driver)), (2, 0));
+    let more = driver.polls(0) - polls;
+    assert!((15..45).contains(&more), "{more} polls, {} requests", driver.sent.len() - sent);
+    // Others do it meanwhile.
+    let mut other = driver.other(config, Policy::default(), after(20.0));
+    other.until(after(22.0));
+    assert_eq!(other.jobs(JobState::Ready).len(), 0);
+    assert!(fired(&other) > 0);
+    other.step(Input::Stop);
+    other.until(after(23.0));
+    // A session that is lost takes the pause with it.
+    driver.is_away = true;
+    driver.until(after(60.0));
+    driver.is_away = false;
+    driver.until(after(70.0));
+    let again = driver.node.session().expect("it is open");
+    assert_ne!(again, session);
+    let before = fired(&driver);
+    driver.until(after(80.0));
+    assert_eq!(fired(&driver), before, "the session that replaces it is paused");
+    let resume = Command::ResumeNode { session: again };
+    assert_eq!(driver.model.command(&resume, StoreTime::MAX), Ok(CommandOutcome::Done));
+    driver.until(after(83.0));
+    assert!(fired(&driver) > before);
+    let told = driver.events.iter().filter_map(|event| match event {
+        NodeEvent::NodePaused { is_paused } => Some(*is_paused),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [true, false]);
+}

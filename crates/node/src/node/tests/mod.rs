@@ -11,8 +11,8 @@ use scheduler_expr::Tick;
 use scheduler_store::{
     ClaimRef, Command, CommandOutcome, End, Enqueue, Finished, JobFilter, JobId, JobState, Model,
     NewJob, Next, OnLost, Open, Overlap, PauseScope, Payload, Priority, Refusal, Rule,
-    ScheduleSpec, SessionTask, Store, StoreError, StoreTime, StoredJob, StoredSchedule, Timing,
-    Uuid, When,
+    ScheduleSpec, SessionInfo, SessionTask, Store, StoreError, StoreTime, StoredJob,
+    StoredSchedule, Timing, Uuid, When,
 };
 
 use super::Node;

@@ -57,6 +57,8 @@ fn another_application_in_the_store_is_told_once() {
     let mut driver =
         Driver::new(Config { application: "shop".into(), ..config() }, Policy::default());
     let other = Open {
+        queues: None,
+        concurrency: 4,
         id: scheduler_store::SessionId::from_uuid(Uuid::from_u128(1)),
         replaces: None,
         label: "bank-1".into(),
@@ -148,7 +150,8 @@ fn a_stop_gives_back_waits_and_closes() {
     assert!(matches!(driver.sent.last(), Some((_, Request::Close(_)))));
     assert_eq!(driver.jobs(JobState::Running), []);
     assert!(driver.jobs(JobState::Ready).iter().all(|job| job.attempt == 0));
-    assert_eq!(driver.model.sessions(), Ok(Vec::new()));
+    let sessions = driver.model.sessions().expect("a model answers");
+    assert!(!sessions.iter().any(SessionInfo::is_alive));
 }
 
 #[test]
@@ -272,4 +275,54 @@ fn an_end_that_cannot_be_stored_keeps_no_session_from_being_opened() {
     driver.other_answer = |_| None;
     driver.until(after(50.0));
     assert_eq!(driver.jobs(JobState::Done).len(), 1);
+}
+
+/// The sessions that have ended, as any process sees them.
+fn ended(model: &Model) -> Vec<(String, bool, String, u32)> {
+    let sessions = model.sessions().expect("a model answers").into_iter();
+    let ended = sessions.filter_map(|session| Some((session.label, session.ended?)));
+    ended.map(|(label, end)| (label, end.is_lost, end.found_by, end.jobs)).collect()
+}
+
+/// However a loss is noticed, the store says it to all.
+#[test]
+fn a_lost_process_is_known_with_who_found_it_and_what_it_held() {
+    let named = |label: &str| Config { label: label.into(), ..config() };
+    let killed = |is_back: bool| {
+        let mut web = Driver::new(named("web-1"), Policy::default());
+        web.lasts = Duration::from_secs(600);
+        web.enqueue(3);
+        web.until(after(1.0));
+        let mut other = web.other(named("web-2"), Policy::default(), after(1.0));
+        // It wakes before or after the other one has looked.
+        let wakes = if is_back { 14.0 } else { 60.0 };
+        other.is_away = is_back;
+        other.until(after(wakes));
+        web.now = after(wakes);
+        web.until(after(wakes + 2.0));
+        ended(&web.model)
+    };
+    assert_eq!(killed(false), [("web-1".into(), true, "web-2".into(), 3)]);
+    assert_eq!(killed(true), [("web-1".into(), true, "web-1".into(), 3)]);
+}
+
+#[test]
+fn a_clock_that_is_off_is_told_once_and_kept_with_the_session() {
+    let mut driver = Driver::new(config(), Policy::default());
+    let look = |driver: &mut Driver, seconds: f64, ahead: i64| {
+        driver.until(after(seconds));
+        let wall = StoreTime::from_micros(driver.store_now().as_micros() + ahead * 1_000_000);
+        let mut effects = Vec::new();
+        driver.node.observe_wall(wall, driver.now, &mut effects);
+        effects.len()
+    };
+    assert_eq!(look(&mut driver, 1.0, 1), 0, "some difference is usual");
+    assert_eq!(look(&mut driver, 2.0, 3_600), 1);
+    assert_eq!(look(&mut driver, 3.0, 3_600), 0);
+    driver.until(after(10.0));
+    let kept = driver.model.sessions().expect("it answers")[0].clock_offset.expect("it is known");
+    assert!((3_599_000_000..=3_600_000_000).contains(&kept), "{kept}");
+    assert_eq!(look(&mut driver, 11.0, 0), 0);
+    assert_eq!(driver.node.clock_offset(), Some(0), "within what a request takes");
+    assert_eq!(look(&mut driver, 12.0, -5), 1, "it is off again");
 }

@@ -10,8 +10,43 @@ create table {s}.session (
   application text collate "C" not null default '',
   tasks text[] collate "C" not null default '{}',
   -- The greatest version of payloads that the process knows of each of these tasks.
-  versions bigint[] not null default '{}'
+  versions bigint[] not null default '{}',
+  -- The queues that the process serves; null for all.
+  queues text[] collate "C",
+  concurrency bigint not null default 0,
+  -- By how many microseconds its clock was ahead of the store's at the last renewal.
+  clock_offset bigint,
+  -- It takes no jobs and fires no ticks.
+  pause_since timestamptz,
+  pause_until timestamptz,
+  paused_by text,
+  pause_reason text
 ) with (fillfactor = 50);
+
+-- A session that has ended, for an hour. `found_by` is null if its process has closed it; otherwise its lease had run out, and this
+-- process has found that.
+create table {s}.ended_session (
+  id uuid primary key,
+  label text not null,
+  build text not null,
+  opened_at timestamptz not null,
+  application text collate "C" not null,
+  tasks text[] collate "C" not null,
+  versions bigint[] not null,
+  queues text[] collate "C",
+  concurrency bigint not null,
+  clock_offset bigint,
+  pause_since timestamptz,
+  pause_until timestamptz,
+  paused_by text,
+  pause_reason text,
+  ended_at timestamptz not null,
+  found_by text,
+  -- The number of jobs that it held.
+  jobs bigint not null
+);
+
+create index ended_session_at on {s}.ended_session (ended_at, id);
 
 create table {s}.schedule (
   name text collate "C" primary key,
@@ -35,6 +70,9 @@ create table {s}.schedule (
   override_timing text check (override_timing in ('computed', 'rate', 'delay', 'once', 'once_after')),
   override_first bigint,
   override_every bigint,
+  override_since timestamptz,
+  override_by text,
+  override_before text,
   cursor_at timestamptz not null,
   anchor timestamptz,
   next_kind text not null check (next_kind in ('at', 'unknown', 'job', 'never')),
@@ -53,6 +91,13 @@ create table {s}.schedule (
   waiting_missed bigint,
   waiting_run_at timestamptz,
   registrant_opened timestamptz not null,
+  -- The end of the last run of a job, in any process; and the jobs that were parked since one was done.
+  end_at timestamptz,
+  end_state text check (end_state in ('parked', 'done', 'cancelled')),
+  end_started timestamptz,
+  end_error text,
+  last_success timestamptz,
+  failures bigint not null default 0,
   -- From the end of a job to the next tick, if the rule that counts is a delay.
   delay bigint generated always as (
     case when override_rule is null then case when timing = 'delay' then timing_every end
@@ -188,6 +233,36 @@ create table {s}.arrival (
 
 -- The lane of a group after which the claims of a process go on.
 create type {s}.turn as (task text, queue text, version bigint, lane text);
+
+-- Changes by hand.
+create table {s}.action (
+  id uuid primary key,
+  at timestamptz not null,
+  -- A name that people give, and the role with which they have connected.
+  done_by text not null,
+  session_role text not null,
+  address text not null,
+  node text not null,
+  verb text not null,
+  kind text not null check (kind in ('jobs', 'job', 'task', 'tasks', 'queue', 'queues', 'schedule', 'node')),
+  target text not null,
+  task text,
+  count bigint not null,
+  reason text not null,
+  -- The old and the new rule, or the length of the old and the new payload.
+  old_value text not null,
+  new_value text not null
+);
+
+create index action_at on {s}.action (at, id);
+
+-- The person who gives a command. Commands with the same action are one entry, which has the scope in place of what each is about. A
+-- command without an action is signed by no person.
+create type {s}.signature as (
+  action uuid, done_by text, address text, node text, reason text, scope text, scope_task text);
+
+-- The end of a run of a job of a schedule; `number` says which of those of one request is the last one.
+create type {s}.schedule_end as (number bigint, schedule text, state text, started_at timestamptz, error text);
 
 -- A line has no ready job before the one that is due at `from_at` and has the identity `from_id`.
 create type {s}.line as (queue text, task text, priority smallint, kind bigint, from_at timestamptz, from_id uuid);

@@ -233,6 +233,19 @@ begin
   end if;
 end $$;
 
+-- The schedules keep the last ends of their jobs. The caller has locked them.
+create function {s}.note_ends(p_ends {s}.schedule_end[], p_now timestamptz) returns void language plpgsql volatile set {path} as $$
+declare
+  r record;
+begin
+  for r in select * from unnest(p_ends) e order by e.number loop
+    update {s}.schedule s set end_at = p_now, end_state = r.state, end_started = r.started_at, end_error = left(r.error, 500),
+      last_success = case r.state when 'done' then p_now else s.last_success end,
+      failures = case r.state when 'done' then 0 when 'parked' then s.failures + 1 else s.failures end
+    where s.name = r.schedule;
+  end loop;
+end $$;
+
 create function {s}.lock_schedules(p_names text[]) returns void language plpgsql volatile set {path} as $$
 begin
   perform from {s}.schedule where name = any(p_names) order by name for update;

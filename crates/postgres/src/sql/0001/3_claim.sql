@@ -167,7 +167,7 @@ $$;
 -- A claimed job, as a row of the answer to a poll.
 define claimed_job() as $$
 false, null::timestamptz, null::boolean, null::text[], null::timestamptz, null::timestamptz, null::uuid[], null::bigint[],
-        null::uuid[], null::bigint[], null::boolean[], null::text, null::text[], null::text[], null::text, null::boolean, null::boolean,
+        null::uuid[], null::bigint[], null::boolean[], null::text, null::text[], null::text[], null::boolean, null::text, null::boolean, null::boolean,
         {job_columns}
 $$;
 
@@ -178,7 +178,7 @@ create function {s}.poll(
 returns table (
   is_answer boolean, now timestamptz, is_alive boolean, due text[], next_job timestamptz, next_tick timestamptz,
   cancel_jobs uuid[], cancel_fences bigint[], leases uuid[], marks bigint[], are_over boolean[], walk text,
-  paused_tasks text[], paused_queues text[], turns text, is_partial boolean, is_full boolean, {job_types})
+  paused_tasks text[], paused_queues text[], is_paused boolean, turns text, is_partial boolean, is_full boolean, {job_types})
 language plpgsql volatile {plans} as $$
 #variable_conflict use_column
 declare
@@ -199,7 +199,9 @@ declare
     array(select q.queue from unnest(p_queues) q(queue) order by q.queue collate "C") end;
 begin
   {read_clock(now, p_not_after)}
-  is_alive := exists (select from {s}.session where session.id = p_session and lease_until > poll.now);
+  select true, coalesce(pause_since is not null and (pause_until is null or pause_until > poll.now), false) into is_alive, is_paused
+  from {s}.session where session.id = p_session and lease_until > poll.now;
+  is_alive := found;
   select false, false, false, p_turns into is_answer, is_partial, is_full, turns;
   if p_with_leases then
     select array_agg(id order by id), array_agg(renewals order by id), array_agg(lease_until <= poll.now order by id)
@@ -250,6 +252,9 @@ begin
       b := {s}.bring_in(poll.now, array(select l from unnest(v_due) l where l.kind & 8 > 0 or l.task = any(v_limited)));
       select v_groups || b.groups, b.is_partial into v_groups, is_partial;
       v_due := array(select l from unnest(v_due) l where l.kind & 8 = 0 and l.task <> all(v_limited));
+    end if;
+    if is_paused then
+      p_limit := 0;
     end if;
     if p_limit > 0 and cardinality(v_groups) > 0 then
       v_read := least(p_limit, p_abandon);

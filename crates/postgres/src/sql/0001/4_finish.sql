@@ -118,6 +118,7 @@ declare
   v_states text[];
   v_ended text[];
   v_parked text[];
+  v_ends {s}.schedule_end[];
   v_schedule text;
   v_late text;
   r record;
@@ -168,8 +169,9 @@ begin
     insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
     select v_now, j.session, p_least, p_greatest, {gone} from gone j where 'gone' = any(p_ends) and j.is_gone group by j.session)
   select array_agg(g.n), array_agg(g.state),
-    array_agg(distinct g.schedule) filter (where g.schedule is not null)
-  into v_numbers, v_states, v_ended from gone g;
+    array_agg(distinct g.schedule) filter (where g.schedule is not null),
+    array_agg((g.n, g.schedule, g.state, g.started_at, g.error)::{s}.schedule_end) filter (where g.schedule is not null)
+  into v_numbers, v_states, v_ended, v_ends from gone g;
   if cardinality(v_numbers) is distinct from cardinality(p_jobs) then
     with f as materialized (
       select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_waits, p_errors, p_limits) with ordinality
@@ -193,7 +195,7 @@ begin
         select {end_state(f.word, y.attempt, y.max_attempts, y.undecoded, y.lost, y.is_abandoned, f.max)} as state) x
       where j.id = any(array[f.job]) and j.session = f.session and j.fence = f.fence and j.state = any(array['running', ''])
         and (f.session = any(v_open) or j.is_abandoned)
-      returning f.n, j.id, j.state, j.task, j.key, j.schedule),
+      returning f.n, j.id, j.state, j.task, j.key, j.schedule, j.started_at, j.error),
     freed as (
       delete from {s}.key k using again a
       where a.state = 'parked' and a.key is not null and k.task = any(array[a.task]) and k.key = a.key and k.job = a.id
@@ -203,8 +205,13 @@ begin
       where a.state = 'parked' and a.key is not null and k.task = any(array[a.task]) and k.key = a.key and k.job = a.id
         and k.until is not null)
     select v_numbers || array_agg(a.n), v_states || array_agg(a.state),
-      array_agg(distinct a.schedule) filter (where a.state = 'parked' and a.schedule is not null)
-    into v_numbers, v_states, v_parked from again a;
+      array_agg(distinct a.schedule) filter (where a.state = 'parked' and a.schedule is not null),
+      v_ends || array_agg((a.n, a.schedule, a.state, a.started_at, a.error)::{s}.schedule_end)
+        filter (where a.state = 'parked' and a.schedule is not null)
+    into v_numbers, v_states, v_parked, v_ends from again a;
+  end if;
+  if v_ends is not null then
+    perform {s}.note_ends(v_ends, v_now);
   end if;
   foreach v_schedule in array coalesce(v_ended, '{}') || coalesce(v_parked, '{}') loop
     perform {s}.after_job(v_schedule, v_now);
@@ -230,6 +237,16 @@ begin
     left join unnest(v_numbers, v_states) u(n, state) on u.n = f.n order by f.n);
 end $$;
 
+-- Keeps the sessions of `gone` for an hour, which a process of this name has found lost, or which were closed.
+define keep_ended(at, found_by) as $$
+insert into {s}.ended_session (id, label, build, opened_at, application, tasks, versions, queues, concurrency, clock_offset,
+      pause_since, pause_until, paused_by, pause_reason, ended_at, found_by, jobs)
+    select g.id, g.label, g.build, g.opened_at, g.application, g.tasks, g.versions, g.queues, g.concurrency, g.clock_offset,
+      g.pause_since, g.pause_until, g.paused_by, g.pause_reason, {at}, {found_by},
+      (select count(*) from {s}.job j where j.state = 'running' and j.session = g.id)
+    from gone g on conflict (id) do nothing
+$$;
+
 -- Gives back what the session holds: none of that began (R7).
 create function {s}.close(p_session uuid, p_not_after timestamptz)
 returns void language plpgsql volatile {plans} as $$
@@ -237,8 +254,9 @@ declare
   v_jobs uuid[];
   v_fences bigint[];
   v_count integer;
+  v_now timestamptz;
 begin
-  perform {s}.in_time(p_not_after);
+  v_now := {s}.in_time(p_not_after);
   select array_agg(j.id), array_agg(j.fence), count(*) into v_jobs, v_fences, v_count
   from {s}.job j where j.state = 'running' and j.session = p_session;
   if v_count > 0 then
@@ -248,21 +266,24 @@ begin
       '00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff', false);
     perform {nudge};
   end if;
-  delete from {s}.session where id = p_session;
+  with gone as (delete from {s}.session s where s.id = p_session returning s.*)
+  {keep_ended(v_now, null)};
 end $$;
 
 -- Ends sessions that were seen dead, and names the running jobs whose session is gone (R8, R9, R10).
-create function {s}.reap_sessions(p_sessions uuid[], p_marks bigint[], p_not_after timestamptz)
+create function {s}.reap_sessions(p_sessions uuid[], p_marks bigint[], p_found_by text, p_not_after timestamptz)
 returns table (sessions uuid[], marks bigint[], jobs uuid[], job_sessions uuid[], fences bigint[], labels text[])
 language plpgsql volatile {plans} as $$
 declare
   v_now timestamptz := {s}.in_time(p_not_after);
   v_labels text[];
 begin
-  with dead as (
+  with gone as (
     delete from {s}.session s using unnest(p_sessions, p_marks) d(id, mark)
-    where s.id = d.id and s.renewals = d.mark and s.lease_until <= v_now returning s.id, s.renewals, s.label)
-  select array_agg(d.id), array_agg(d.renewals), array_agg(d.label) into sessions, marks, v_labels from dead d;
+    where s.id = d.id and s.renewals = d.mark and s.lease_until <= v_now returning s.*),
+  kept as (
+    {keep_ended(v_now, p_found_by)})
+  select array_agg(g.id), array_agg(g.renewals), array_agg(g.label) into sessions, marks, v_labels from gone g;
   select array_agg(j.id order by j.id), array_agg(j.session order by j.id), array_agg(j.fence order by j.id),
     array_agg(v_labels[array_position(sessions, j.session)] order by j.id)
   into jobs, job_sessions, fences, labels
@@ -319,6 +340,7 @@ begin
     end if;
     return next v;
     if v.state <> 'ready' and v.schedule is not null then
+      perform {s}.note_ends(array[(1, v.schedule, v.state, v.started_at, v.error)::{s}.schedule_end], v_now);
       perform {s}.after_job(v.schedule, v_now);
     end if;
   end loop;
@@ -327,8 +349,8 @@ end $$;
 -- Opens a session, unless a newer library has changed the tables (R20); ends the one that it replaces. Returns a process of
 -- another application, if all others are of other applications and have no task in common with this one.
 create function {s}.open(
-  p_id uuid, p_replaces uuid, p_label text, p_build text, p_application text, p_tasks text[], p_versions bigint[], p_lease bigint,
-  p_not_after timestamptz, p_reader integer)
+  p_id uuid, p_replaces uuid, p_label text, p_build text, p_application text, p_tasks text[], p_versions bigint[], p_queues text[],
+  p_concurrency bigint, p_lease bigint, p_not_after timestamptz, p_reader integer)
 returns table (now timestamptz, version integer, min_reader integer, other_application text, other_label text)
 language plpgsql volatile {plans} as $$
 #variable_conflict use_column
@@ -336,9 +358,14 @@ begin
   now := {s}.in_time(p_not_after);
   select meta.version, meta.min_reader into open.version, open.min_reader from {s}.meta;
   if open.min_reader <= p_reader then
-    delete from {s}.session where id = p_replaces;
-    insert into {s}.session (id, label, build, application, tasks, versions, opened_at, lease_until)
-    values (p_id, p_label, p_build, p_application, p_tasks, p_versions, open.now, {after(open.now, p_lease)}) on conflict (id) do nothing;
+    with gone as (delete from {s}.session s where s.id = p_replaces returning s.*)
+    {keep_ended(open.now, p_label)};
+    -- It is paused if the session was that it replaces.
+    insert into {s}.session (id, label, build, application, tasks, versions, queues, concurrency, opened_at, lease_until, pause_since,
+      pause_until, paused_by, pause_reason)
+    select p_id, p_label, p_build, p_application, p_tasks, p_versions, p_queues, p_concurrency, open.now, {after(open.now, p_lease)},
+      e.pause_since, e.pause_until, e.paused_by, e.pause_reason
+    from (select p_replaces as id) r left join {s}.ended_session e on e.id = r.id on conflict (id) do nothing;
     if cardinality(p_tasks) > 0 and not exists (
       select from {s}.session s where s.id <> p_id and s.lease_until > open.now
         and (s.application = p_application or s.tasks && p_tasks))

@@ -1,7 +1,6 @@
--- Commands about jobs, for any client too. Each returns 'ok', 'not_found', the state that forbids it, or the identity of the
--- job that is in the way.
-create function {s}.run_now(p_schedule text, p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile security definer {plans} as $$
+-- Commands about jobs. Each returns 'ok', 'not_found', the state that forbids it, or the identity of the job that is in the way.
+create function {s}.run_schedule(p_schedule text, p_job uuid, p_not_after timestamptz)
+returns text language plpgsql volatile {plans} as $$
 declare
   v {s}.schedule;
   v_now timestamptz;
@@ -59,8 +58,8 @@ begin
   return v;
 end $$;
 
-create function {s}.cancel(p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile security definer {plans} as $$
+create function {s}.cancel_job(p_job uuid, p_not_after timestamptz)
+returns text language plpgsql volatile {plans} as $$
 declare
   v_now timestamptz := {s}.in_time(p_not_after);
   v {s}.job := {s}.find_job(p_job, v_now);
@@ -116,8 +115,8 @@ begin
 end $$;
 
 -- Row by row: what is in the way is named (R13).
-create function {s}.retry(p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile security definer {plans} as $$
+create function {s}.retry_job(p_job uuid, p_not_after timestamptz)
+returns text language plpgsql volatile {plans} as $$
 declare
   v {s}.job;
   v_now timestamptz;
@@ -166,8 +165,8 @@ begin
   raise exception 'the jobs of the key changed too often' using errcode = '40001';
 end $$;
 
-create function {s}.remove(p_job uuid, p_not_after timestamptz default 'infinity')
-returns text language plpgsql volatile security definer {plans} as $$
+create function {s}.remove_job(p_job uuid, p_not_after timestamptz)
+returns text language plpgsql volatile {plans} as $$
 declare
   v {s}.job;
   v_now timestamptz;
@@ -195,7 +194,8 @@ begin
 end $$;
 
 -- Returns 'changed' if the job was claimed since the fence was read.
-create function {s}.edit_job(p_job uuid, p_payload bytea, p_version bigint, p_fence bigint, p_not_after timestamptz)
+create function {s}.edit_job(
+  p_job uuid, p_payload bytea, p_version bigint, p_fence bigint, p_not_after timestamptz, p_sign {s}.signature)
 returns text language plpgsql volatile {plans} as $$
 declare
   v {s}.job := {s}.find_job(p_job, {s}.in_time(p_not_after));
@@ -209,18 +209,9 @@ begin
     return 'changed';
   end if;
   update {s}.job set payload = p_payload, payload_version = p_version, undecoded = 0 where id = p_job;
+  perform {s}.sign(p_sign, 'edit', 'job', p_job::text, v.task, 1, false, octet_length(v.payload) || ' bytes',
+    octet_length(p_payload) || ' bytes');
   return 'ok';
-end $$;
-
--- Gives a job that waits or is parked another payload, for any client; without a version, of the same one.
-create function {s}.edit(p_job uuid, p_payload jsonb, p_version bigint default null)
-returns text language plpgsql volatile security definer {plans} as $$
-begin
-  if octet_length(p_payload::text) > {payload_max} or p_version not between 0 and 4294967295 then
-    raise exception 'the payload has at most {payload_max} bytes, and its version 32 bits' using errcode = '22023';
-  end if;
-  return {s}.edit_job(p_job, convert_to(p_payload::text, 'UTF8'),
-    coalesce(p_version, (select greatest(payload_version, 1) from {s}.job where id = p_job), 1), null, 'infinity');
 end $$;
 
 -- Finished jobs that meet all conditions: so many of the newest, and some others. Rows are read from the greatest identity on,
@@ -395,11 +386,10 @@ end $$;
 
 -- Cancels, retries or removes up to so many jobs, the newest, in the order of their identities. Those that another transaction
 -- has locked are left alone. Returns with how many that was done, and the oldest one if there may be older ones.
-create function {s}.command_all(
-  p_action text, p_task text default null, p_queue text default null, p_state text default null, p_key text default null,
-  p_schedule text default null, p_after uuid default null, p_limit bigint default 1000,
-  p_not_after timestamptz default 'infinity', out done bigint, out last uuid)
-language plpgsql volatile security definer set {path} set plan_cache_mode = force_custom_plan as $$
+create function {s}.command_jobs(
+  p_action text, p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint,
+  p_not_after timestamptz, p_sign {s}.signature, out done bigint, out last uuid)
+language plpgsql volatile set {path} set plan_cache_mode = force_custom_plan as $$
 declare
   v_ids uuid[];
   v_schedules text[];
@@ -423,9 +413,9 @@ begin
     -- RACE: the state and the key may have changed since the look; nothing else does. One that has ended is left as it is.
     select j.state, j.key into v_state, v_key from {s}.job j where j.id = v_id for update skip locked;
     if found and (p_state is null or v_state = p_state) and (p_key is null or v_key = p_key) and 'ok' = (case p_action
-      when 'cancel' then {s}.cancel(v_id, p_not_after)
-      when 'retry' then {s}.retry(v_id, p_not_after)
-      when 'remove' then {s}.remove(v_id, p_not_after) end)
+      when 'cancel' then {s}.cancel_job(v_id, p_not_after)
+      when 'retry' then {s}.retry_job(v_id, p_not_after)
+      when 'remove' then {s}.remove_job(v_id, p_not_after) end)
     then
       done := done + 1;
     end if;
@@ -437,6 +427,9 @@ begin
   if cardinality(v_ids) >= p_limit then
     last := v_ids[1];
   end if;
+  perform {s}.sign(p_sign, case p_action when 'remove' then 'delete' else p_action end, 'jobs', coalesce(nullif(concat_ws(', ',
+    'state ' || p_state, 'task ' || p_task, 'queue ' || p_queue, 'key ' || p_key, 'schedule ' || p_schedule), ''), 'all'),
+    p_task, done, true);
 end $$;
 
 -- Waits for the claims under way: those that come later see what this transaction writes (R21). One that takes longer than
@@ -449,7 +442,8 @@ exception when lock_not_available then
 end $$;
 
 create function {s}.pause_jobs(
-  p_scope text, p_name text, p_by text, p_reason text, p_until timestamptz, p_not_after timestamptz)
+  p_scope text, p_name text, p_by text, p_reason text, p_until timestamptz, p_not_after timestamptz,
+  p_sign {s}.signature default null)
 returns text language plpgsql volatile {plans} as $$
 declare
   v_now timestamptz;
@@ -462,37 +456,55 @@ begin
   values (p_scope, p_name, v_now, p_until, p_by, session_user, p_reason)
   on conflict (scope, name) do update set until = excluded.until, paused_by = excluded.paused_by,
     session_role = excluded.session_role, reason = excluded.reason;
+  p_sign.reason := coalesce(nullif(p_sign.reason, ''), p_reason);
+  perform {s}.sign(p_sign, 'pause', p_scope, p_name, case p_scope when 'task' then p_name end, 1, false);
   -- Processes give back what they have claimed and not begun.
   perform {nudge};
   return 'ok';
 end $$;
 
-create function {s}.resume_jobs(p_scope text, p_name text, p_not_after timestamptz)
+create function {s}.resume_jobs(
+  p_scope text, p_name text, p_not_after timestamptz, p_sign {s}.signature default null)
 returns text language plpgsql volatile {plans} as $$
 begin
   perform {s}.in_time(p_not_after);
   delete from {s}.pause where scope = p_scope and name = p_name;
+  perform {s}.sign(p_sign, 'resume', p_scope, p_name, case p_scope when 'task' then p_name end, 1, false);
   perform {nudge};
   return 'ok';
 end $$;
 
--- Pauses and resumes a kind of job or a queue, for any client: no job of it is claimed until it is resumed, or until an instant.
-create function {s}.pause_task(
-  p_task text, p_reason text default '', p_by text default session_user, p_until timestamptz default null)
-returns text language sql volatile security definer set {path} as $$
-  select {s}.pause_jobs('task', p_task, p_by, p_reason, p_until, 'infinity')
-$$;
-create function {s}.resume_task(p_task text) returns text language sql volatile security definer set {path} as $$
-  select {s}.resume_jobs('task', p_task, 'infinity')
-$$;
-create function {s}.pause_queue(
-  p_queue text, p_reason text default '', p_by text default session_user, p_until timestamptz default null)
-returns text language sql volatile security definer set {path} as $$
-  select {s}.pause_jobs('queue', p_queue, p_by, p_reason, p_until, 'infinity')
-$$;
-create function {s}.resume_queue(p_queue text) returns text language sql volatile security definer set {path} as $$
-  select {s}.resume_jobs('queue', p_queue, 'infinity')
-$$;
+-- Pauses and resumes a process. Its polls read that, where they look whether its session lives.
+create function {s}.pause_node(p_session uuid, p_by text, p_reason text, p_until timestamptz, p_not_after timestamptz,
+  p_sign {s}.signature default null)
+returns text language plpgsql volatile {plans} as $$
+declare
+  v_now timestamptz := {s}.in_time(p_not_after);
+begin
+  update {s}.session s set pause_until = p_until, paused_by = p_by, pause_reason = p_reason,
+    pause_since = case when s.pause_since is null or s.pause_until <= v_now then v_now else s.pause_since end
+  where s.id = p_session;
+  if not found then
+    return 'not_found';
+  end if;
+  p_sign.reason := coalesce(nullif(p_sign.reason, ''), p_reason);
+  perform {s}.sign(p_sign, 'pause', 'node', (select s.label from {s}.session s where s.id = p_session), null, 1, false);
+  perform {nudge};
+  return 'ok';
+end $$;
+
+create function {s}.resume_node(p_session uuid, p_not_after timestamptz, p_sign {s}.signature default null)
+returns text language plpgsql volatile {plans} as $$
+begin
+  perform {s}.in_time(p_not_after);
+  update {s}.session s set pause_since = null where s.id = p_session;
+  if not found then
+    return 'not_found';
+  end if;
+  perform {s}.sign(p_sign, 'resume', 'node', (select s.label from {s}.session s where s.id = p_session), null, 1, false);
+  perform {nudge};
+  return 'ok';
+end $$;
 
 -- The numbers of jobs that wait, run and are parked: each state is read from an index of its own.
 create function {s}.depths()
@@ -530,12 +542,14 @@ begin
 end $$;
 
 create function {s}.prune(
-  p_keep_done bigint, p_keep_parked bigint, p_keep_over bigint, p_limit bigint, p_not_after timestamptz)
+  p_keep_done bigint, p_keep_parked bigint, p_keep_over bigint, p_keep_actions bigint, p_limit bigint,
+  p_not_after timestamptz)
 returns bigint language plpgsql volatile {plans} as $$
 declare
   v_now timestamptz := {s}.in_time(p_not_after);
   v_count bigint;
   v_over bigint;
+  v_actions bigint;
   v_until timestamptz;
 begin
   -- One that is locked is being changed, or deleted by another process.
@@ -568,14 +582,23 @@ begin
   with over as materialized (
     select task, scope, partition from {s}.arrival where arrival <= {micros(v_now)} * 1000 limit p_limit for update skip locked)
   delete from {s}.arrival a using over where a.task = over.task and a.scope = over.scope and a.partition = over.partition;
-  return v_over + v_count;
+  with old as materialized (
+    select id from {s}.action where at <= {before(v_now, p_keep_actions)} order by at, id limit p_limit for update skip locked),
+  gone as (delete from {s}.action a using old where a.id = any(array[old.id]) returning 1)
+  select count(*) into v_actions from gone;
+  with over as materialized (
+    select id from {s}.ended_session where ended_at <= v_now - '1 hour'::interval order by ended_at, id limit p_limit
+    for update skip locked)
+  delete from {s}.ended_session e using over where e.id = any(array[over.id]);
+  return v_over + v_count + v_actions;
 end $$;
 
 -- Builds that do not understand the tables any more must not write to them: their sessions end with the migration, and they
 -- open no other (R20).
 create function {s}.end_old_sessions() returns trigger language plpgsql set {path} as $$
 begin
-  delete from {s}.session;
+  with gone as (delete from {s}.session s returning s.*)
+  {keep_ended({clock}, 'a migration')};
   return null;
 end $$;
 create trigger meta_min_reader after update on {s}.meta for each row when (new.min_reader > old.min_reader)

@@ -2,12 +2,13 @@
 -- path of its connection: a pool gives it connections without its own path.
 
 -- READ COMMITTED suffices: the update compares the lease with the clock again after it has waited for the row.
-create function {s}.renew(p_session uuid, p_lease bigint, p_not_after timestamptz, out now timestamptz, out is_alive boolean)
+create function {s}.renew(
+  p_session uuid, p_lease bigint, p_clock_offset bigint, p_not_after timestamptz, out now timestamptz, out is_alive boolean)
 language plpgsql volatile {plans} as $$
 #variable_conflict use_column
 begin
   {read_clock(now, p_not_after)}
-  update {s}.session set lease_until = {after({clock}, p_lease)}, renewals = renewals + 1
+  update {s}.session set lease_until = {after({clock}, p_lease)}, renewals = renewals + 1, clock_offset = p_clock_offset
   where id = p_session and lease_until > {clock} and {clock} <= p_not_after;
   is_alive := found;
 end $$;
@@ -77,16 +78,26 @@ begin
   from {s}.pause p where p.until is null or p.until > {clock} order by p.scope desc, p.name;
 end $$;
 
+-- Those that are open, then those that ended within the last hour.
 create function {s}.list_sessions()
 returns table (id uuid, label text, build text, opened_at timestamptz, has_run_out boolean, application text, tasks text[],
-  versions bigint[])
-language plpgsql stable set {path} as $$
+  versions bigint[], queues text[], concurrency bigint, clock_offset bigint, pause_since timestamptz, pause_until timestamptz,
+  paused_by text, pause_reason text, ended_at timestamptz, found_by text, jobs bigint)
+language plpgsql stable {plans} as $$
+#variable_conflict use_column
 declare
   v_now timestamptz := {clock};
 begin
   return query
-  select s.id, s.label, s.build, s.opened_at, s.lease_until <= v_now, s.application, s.tasks, s.versions
+  select s.id, s.label, s.build, s.opened_at, s.lease_until <= v_now, s.application, s.tasks, s.versions, s.queues, s.concurrency,
+    s.clock_offset, case when s.pause_until is null or s.pause_until > v_now then s.pause_since end, s.pause_until, s.paused_by,
+    s.pause_reason, null::timestamptz, null::text, null::bigint
   from {s}.session s order by s.id;
+  return query
+  select e.id, e.label, e.build, e.opened_at, false, e.application, e.tasks, e.versions, e.queues, e.concurrency,
+    e.clock_offset, case when e.pause_until is null or e.pause_until > v_now then e.pause_since end, e.pause_until, e.paused_by,
+    e.pause_reason, e.ended_at, e.found_by, e.jobs
+  from {s}.ended_session e where e.ended_at > v_now - '1 hour'::interval order by e.ended_at desc, e.id;
 end $$;
 
 -- The limits for a change: no other transaction changes one before this one ends.

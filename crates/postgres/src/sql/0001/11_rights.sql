@@ -2,5 +2,5 @@
 -- The schema may have functions of others. A table of another role that has a column of one of the types would keep a later migration
 -- from changing it.
 revoke execute on function {functions} from public;
-revoke usage on type {s}.session, {s}.schedule, {s}.job, {s}.key, {s}.pause, {s}.done, {s}.meta, {s}.jobs, {s}.line, {s}.walk, {s}.turn, {s}.limits, {s}.task_limit, {s}.arrival, {s}.firing
-  from public;
+revoke usage on type {s}.session, {s}.ended_session, {s}.schedule, {s}.job, {s}.key, {s}.pause, {s}.action, {s}.signature, {s}.done,
+  {s}.meta, {s}.jobs, {s}.line, {s}.walk, {s}.turn, {s}.limits, {s}.task_limit, {s}.arrival, {s}.firing, {s}.schedule_end from public;
