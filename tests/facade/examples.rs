@@ -326,7 +326,7 @@ fn dashboard_axum() {
     assert!(ask_as(address, &pause, ben).starts_with("HTTP/1.1 403 "));
     let paused = ask_as(address, &pause, anna);
     assert!(paused.starts_with("HTTP/1.1 202 ") && paused.contains("\"by\":\"anna\""), "{paused}");
-    server.await_output(&["anna did pause to dashboard_axum::report"]);
+    server.await_output(&["anna: pause of task `dashboard_axum::report`"]);
     server.signal("INT");
     assert_eq!(server.end().code, Some(0));
 }

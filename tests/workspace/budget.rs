@@ -11,7 +11,7 @@ const BUDGETS: [(&str, usize, usize); 12] = [
     ("scheduler-core/src", 8_080, 154),
     ("scheduler-macros/src", 2_710, 24),
     ("crates/api/src", 660, 65),
-    ("crates/cli/src", 4_690, 66),
+    ("crates/cli/src", 4_700, 66),
     ("crates/dashboard/src", 6_040, 94),
     ("crates/expr/src", 4_170, 48),
     ("crates/monitors/src", 1_025, 22),

@@ -189,7 +189,7 @@ const CALLS: [&str; 20] = [
 fn nothing_that_a_plain_role_plants_is_called() {
     let Some(database) = database() else { return };
     // A program: each kind of request, and each answer.
-    Differential { seed: 7_000, seeds: 4, steps: 300, every: 50 }.run::<Planted>();
+    Differential { seed: 7_000, seeds: 8, steps: 300, every: 50 }.run::<Planted>();
     let schema = database.schema();
     let (own, pooled) =
         (database.store(&schema, Wakeup::Notify), database.store(&schema, Wakeup::Poll));

@@ -460,7 +460,7 @@ pub struct Enqueue {
 }
 
 /// Deletes jobs that have ended long ago, dynamic schedules that are over for long, old actions, keys whose time is over, and what is
-/// kept of sessions that ended more than [`ENDED_SESSION_RETENTION`] ago.
+/// kept of sessions that ended more than [`ENDED_SESSION_RETENTION`](crate::ENDED_SESSION_RETENTION) ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     /// The time for which done and cancelled jobs are kept.

@@ -172,14 +172,8 @@ fn f_lk2_only_the_holder_releases_a_job() {
         leases.into_iter().find(|lease| lease.session == first && lease.has_run_out)
     });
     let dead = vec![lease];
-    let reap = Reap {
-        found_by: "finder".to_owned(),
-        dead,
-        max_lost: 3,
-        spread: Duration::from_micros(1),
-        draw: 0,
-        not_after: END,
-    };
+    let (found_by, spread) = ("finder".to_owned(), Duration::from_micros(1));
+    let reap = Reap { found_by, dead, max_lost: 3, spread, draw: 0, not_after: END };
     assert_eq!(store.reap(&reap).expect("an answer").jobs.len(), 1);
     let taken = cluster::eventually(crate::support::LIMIT, "it is due again", || {
         let due = store.depths().expect("an answer").iter().any(|depth| depth.due == 1);

@@ -141,7 +141,7 @@ mod tests {
         let mut errors = vec![
             "reached the store too late",
             "which no store keeps",
-            "there is no such job or schedule",
+            "there is no such job, schedule or session",
             "is unfinished, and in the way",
             "not possible for a job that is running",
             "the schedule stands in the code",

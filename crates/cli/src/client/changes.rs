@@ -1,6 +1,6 @@
 //! Changes of tasks, queues and processes: `run`, `pause`, `resume`, `drain`, `cancel`, `enable`, `reschedule`.
 
-use scheduler_api::{Changed, Node, PauseRequest, Preview, Queue, RuleRequest, Task};
+use scheduler_api::{Changed, Node, Pause, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde_json::Value;
 
 use super::api::{Api, ask, escaped, local, plain, query, zone_of};
@@ -167,13 +167,18 @@ fn on_queue(
     let name = plain(&row.queue);
     ctx.say(match &row.pause {
         Some(pause) => {
-            let until = match &pause.until {
-                Some(until) => format!(" until {}", local(until, api.zone()?)),
-                None => String::new(),
-            };
+            let until = until(pause, &api)?;
             format!("queue {name}: paused{until}; to let it go on: scheduler resume --queue {name}")
         }
         None => format!("queue {name}: goes on; {} jobs are due", row.depth.due),
+    })
+}
+
+/// The end of a pause, if it has one.
+fn until(pause: &Pause, api: &Api) -> Result<String, CliError> {
+    Ok(match &pause.until {
+        Some(until) => format!(" until {}", local(until, api.zone()?)),
+        None => String::new(),
     })
 }
 
@@ -193,10 +198,7 @@ fn on_node(
     let (name, jobs) = (plain(&row.label), row.jobs.len());
     ctx.say(match &row.pause {
         Some(pause) => {
-            let until = match &pause.until {
-                Some(until) => format!(" until {}", local(until, api.zone()?)),
-                None => String::new(),
-            };
+            let until = until(pause, &api)?;
             let runs = match jobs {
                 0 => "it runs no job".to_owned(),
                 1 => "1 job still runs".to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use scheduler_api::{
-    EndedNode, Info, JobErrors, Nodes, Pause, Queue, QueueTask, Queues, Task, Tasks,
+    EndedNode, Info, JobErrors, Nodes, Pause, Queue, QueueTask, Queues, Task, Tasks, UnknownTask,
 };
 use serde::Serialize;
 
@@ -160,14 +160,27 @@ impl StatusItems {
         self.of_queues(queues);
         self.of_nodes(&api.get("/nodes")?);
         for task in &answer.unknown_tasks {
-            let nearest =
-                task.nearest.as_deref().map(|near| format!("nearest name: {}", plain(near)));
-            let elsewhere = task.elsewhere.as_deref().map(plain);
-            let verb = if elsewhere.is_some() { "runs" } else { "has" };
-            let what = format!("no process {verb} {}", plain(&task.task));
-            self.problem(what, elsewhere.or(nearest).unwrap_or_default());
+            self.of_unknown(task);
         }
         Ok(())
+    }
+
+    /// A task that no process runs, or not with such payloads.
+    fn of_unknown(&mut self, task: &UnknownTask) {
+        let due = (task.due > 0).then(|| format!("{} due", jobs(task.due)));
+        let nearest = task.nearest.as_deref().map(|near| format!("nearest name: {}", plain(near)));
+        let elsewhere = task.elsewhere.as_deref().map(plain);
+        let name = plain(&task.task);
+        let (what, why) = match (task.version, task.known_version, elsewhere) {
+            (Some(version), Some(known), _) => {
+                let why = format!("none knows more than version {known}");
+                (format!("no process knows version {version} of {name}"), Some(why))
+            }
+            (_, _, Some(elsewhere)) => (format!("no process runs {name}"), Some(elsewhere)),
+            _ => (format!("no process has {name}"), nearest),
+        };
+        let text: Vec<String> = due.into_iter().chain(why).collect();
+        self.problem(what, text.join("; "));
     }
 
     /// The errors that most jobs in a state have. Those of fewer jobs than `least` are no problem.
@@ -221,7 +234,7 @@ impl StatusItems {
             self.problem(what, listed.join("; "));
         }
         for node in lost().filter(|node| node.is_back).take(LISTED_MAX) {
-            self.problem(format!("node {}", plain(&node.label)), "was lost, and is back");
+            self.add(false, format!("node {}", plain(&node.label)), "was lost, and is back");
         }
     }
 

@@ -59,7 +59,10 @@ fn node(app: &App, session: &SessionInfo) -> Node {
 
 fn ended_node(session: &SessionInfo, all: &[SessionInfo]) -> Option<EndedNode> {
     let end = session.ended.as_ref()?;
-    let is_same = |other: &SessionInfo| other.is_alive() && other.label == session.label;
+    // One that has come back may have stopped since.
+    let is_same = |other: &SessionInfo| {
+        other.label == session.label && (other.is_alive() || end.at < other.opened_at)
+    };
     Some(EndedNode {
         session: session.id.to_string(),
         label: session.label.clone(),
