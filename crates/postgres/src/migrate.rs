@@ -158,7 +158,8 @@ fn check_server(
 
 /// The tables that a program reads and writes.
 const TABLES: &str =
-    "'session', 'ended_session', 'schedule', 'job', 'key', 'pause', 'action', 'done', 'meta'";
+    "'session', 'ended_session', 'schedule', 'job', 'key', 'pause', 'action', 'done', 'meta', 'task_limit',
+     'arrival'";
 
 /// The rights that a program lacks, by table, and the lines that grant them.
 const RIGHTS: &str = "

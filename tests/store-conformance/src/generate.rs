@@ -245,7 +245,7 @@ impl Generator {
     }
 
     fn partition(&mut self) -> Option<String> {
-        let partitions = [None, Some(""), Some("p-1"), Some("p-2")];
+        let partitions = [None, None, None, Some(""), Some("p-1"), Some("p-2")];
         self.random.pick(&partitions).map(str::to_owned)
     }
 
@@ -293,6 +293,9 @@ impl Generator {
     }
 
     fn limit(&mut self) -> Limit {
+        if self.random.once_in(2) {
+            return Limit::default();
+        }
         let running = self.random.once_in(2).then(|| self.random.pick(&[1, 2, 5]));
         let starts = self.random.pick(&[1, 3, 7]);
         let period = Duration::from_micros(self.random.pick(&[7, 1_000_000, 10_000_000]));
