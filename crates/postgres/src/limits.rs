@@ -1,8 +1,9 @@
 //! Limits of tasks: from rows, and changed under a lock.
 
 use scheduler_store::{
-    Command, CommandOutcome, LIMIT_COLUMNS, Register, SessionId, Signature, StoreError, StoreTime,
-    StoredLimit, StoredLimits, empty_limit,
+    Command, CommandOutcome, JobId, JobWait, LIMIT_COLUMNS, PartitionDepth, Register, Room,
+    Runners, SessionId, Signature, StoreError, StoreTime, StoredLimit, StoredLimits, WaitReason,
+    empty_limit,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -10,6 +11,7 @@ use tokio_postgres::{Error, Row};
 use crate::blocking_connection::BlockingTransaction;
 use crate::columns::{At, BoundValue, Params, type_of, upsert_limit, value};
 use crate::connection_thread::{ConnectionThread, RetryOnDisconnect};
+use crate::job::read_pause;
 use crate::schedules::{keep_action, write_action};
 use crate::sql::Schema;
 
@@ -99,6 +101,43 @@ fn change_limits<R>(
             after(tx, &changed, (&before, &limits))
         })
     })
+}
+
+/// The statement that reads jobs that are ready, and what may stand in their way: first the columns of a pause.
+pub(crate) const WAITS: &str = "select * from {s}.waits($1)";
+
+pub(crate) fn read_wait(row: &Row) -> Result<JobWait, Error> {
+    let pause = match row.try_get::<_, Option<String>>("scope")? {
+        Some(_) => read_pause(row)?,
+        None => None,
+    };
+    let at = |name: &str| Ok::<_, Error>(row.try_get::<_, Option<At>>(name)?.map(|at| at.0));
+    let room = |limit: &str, running: &str, opens_at: &str| {
+        let limit = row.try_get::<_, Option<i64>>(limit)?.map(saturated);
+        Ok::<_, Error>(Room::new(limit, saturated(row.try_get(running)?), at(opens_at)?))
+    };
+    let count = |name: &str| Ok::<_, Error>(saturated(row.try_get(name)?) as usize);
+    let runners = Runners { alive: count("alive")?, open: count("open")? };
+    let rooms = [
+        room("all_limit", "all_running", "all_opens_at")?,
+        room("each_limit", "each_running", "each_opens_at")?,
+    ];
+    let (run_at, now): (At, At) = (row.try_get("run_at")?, row.try_get("now")?);
+    let reason = WaitReason::of(run_at.0, now.0, pause, runners, rooms);
+    Ok(JobWait::new(JobId::from_uuid(row.try_get("id")?), reason))
+}
+
+/// The statement that reads partitions.
+pub(crate) const PARTITIONS: &str = "select * from {s}.partitions($1, $2)";
+
+pub(crate) fn read_partition(row: &Row) -> Result<PartitionDepth, Error> {
+    let count = |at: usize| Ok::<_, Error>(row.try_get::<_, i64>(at)?.max(0).cast_unsigned());
+    let opens_at = row.try_get::<_, Option<At>>(3)?.map(|at| at.0);
+    Ok(PartitionDepth::new(row.try_get(0)?, count(1)?, count(2)?, opens_at))
+}
+
+fn saturated(count: i64) -> u32 {
+    u32::try_from(count.max(0)).unwrap_or(u32::MAX)
 }
 
 /// Reads the columns `{limit_names}`.

@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicU32;
 use scheduler_store::{
     Action, ActionFilter, ActionId, BulkOutcome, ClaimRef, Close, Command, CommandAll,
     CommandOutcome, Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause,
-    NewJob, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
-    Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo, Signature, Store,
-    StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule, Uuid, VersionDepth, Watch,
-    identifier, micros, reap_wait, statement_json, storable,
+    JobWait, NewJob, Open, Opened, OtherApplication, PartitionDepth, Poll, Polled, Prune,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId,
+    SessionInfo, Signature, Store, StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule,
+    Uuid, VersionDepth, Watch, identifier, micros, reap_wait, statement_json, storable,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
@@ -27,7 +27,9 @@ use crate::job::{
     EnqueueBatch, PAUSES, Selected, Signed, commanded, edit_job, held, pause_jobs, read_action,
     read_job, read_pause, resume_jobs,
 };
-use crate::limits::{LIMITS, read_limits, register_limits, set_limit};
+use crate::limits::{
+    LIMITS, PARTITIONS, WAITS, read_limits, read_partition, read_wait, register_limits, set_limit,
+};
 use crate::poll::{NotificationListener, Poller};
 use crate::schedules::{
     FIRE, SCHEDULE, change_locked, fire, keep_action, read_schedule, write_action,
@@ -482,6 +484,21 @@ impl Store for Postgres {
 
     fn limits(&self) -> Result<Vec<StoredLimit>, StoreError> {
         self.ask(LIMITS, |client, sql| read_limits(&client.query_typed(sql, &[])?))
+    }
+
+    fn waits(&self, jobs: &[JobId]) -> Result<Vec<JobWait>, StoreError> {
+        let ids: Vec<Uuid> = jobs.iter().map(|id| id.as_uuid()).collect();
+        self.ask(WAITS, move |client, sql| {
+            client.query_typed(sql, &[(&ids, Type::UUID_ARRAY)])?.iter().map(read_wait).collect()
+        })
+    }
+
+    fn partitions(&self, task: &str, limit: u32) -> Result<Vec<PartitionDepth>, StoreError> {
+        let task = task.to_owned();
+        self.ask(PARTITIONS, move |client, sql| {
+            let params: Params<'_> = &[(&task, Type::TEXT), (&i64::from(limit), Type::INT8)];
+            client.query_typed(sql, params)?.iter().map(read_partition).collect()
+        })
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {

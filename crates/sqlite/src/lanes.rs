@@ -1,12 +1,15 @@
 //! Limits, and the lanes of jobs that they hold back.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{params, params_from_iter};
 use scheduler_store::{
-    Arrival, LIMIT_COLUMNS, LaneGroup, Lanes, Prune, Register, StoreTime, StoredJob, StoredLimits,
-    TaskLimits, empty_limit,
+    Arrival, JobId, JobState, JobWait, LIMIT_COLUMNS, LaneGroup, Lanes, PartitionDepth, Prune,
+    Register, StoreTime, StoredJob, StoredLimits, TaskLimits, WaitReason, empty_limit, opens_at,
 };
 
 use crate::fields::{FieldReader, bound_all, sql};
+use crate::read::number;
 use crate::rows::SqliteJob;
 use crate::tx::Tx;
 
@@ -21,6 +24,12 @@ const RUNNING: &str = "SELECT count(*) FROM scheduler_job INDEXED BY scheduler_j
 
 const RUNNING_OF_PARTITION: &str = "SELECT count(*) FROM scheduler_job INDEXED BY scheduler_job_partition \
      WHERE state = 'running' AND partition IS NOT NULL AND task = ?1 AND partition = ?2";
+
+const DUE_BY_PARTITION: &str = "SELECT lane, count(*) FROM scheduler_job INDEXED BY scheduler_job_lane \
+     WHERE lane IS NOT NULL AND task = ?1 GROUP BY lane";
+
+const RUNNING_BY_PARTITION: &str = "SELECT partition, count(*) FROM scheduler_job INDEXED BY scheduler_job_partition \
+     WHERE state = 'running' AND partition IS NOT NULL AND task = ?1 GROUP BY partition";
 
 impl Lanes for Tx<'_> {
     type Job = SqliteJob;
@@ -120,6 +129,49 @@ impl Tx<'_> {
             self.execute(sql, params_from_iter(bound_all(&LIMIT_COLUMNS, row)))?;
         }
         Ok(())
+    }
+
+    /// Those of these jobs that are ready, and why they do not run.
+    pub(crate) fn waits(&self, jobs: &[JobId]) -> rusqlite::Result<Vec<JobWait>> {
+        let (pauses, sessions) = (self.pauses()?, self.sessions()?);
+        let mut waits = Vec::new();
+        for id in jobs {
+            let Some(row) = self.find(*id)?.filter(|row| row.job.state == JobState::Ready) else {
+                continue;
+            };
+            waits.push(JobWait::new(*id, WaitReason::of_job(self, &row, &pauses, &sessions)?));
+        }
+        Ok(waits)
+    }
+
+    /// The partitions of a task in which jobs are due or run.
+    pub(crate) fn partitions(
+        &self,
+        task: &str,
+        limit: u32,
+    ) -> rusqlite::Result<Vec<PartitionDepth>> {
+        let limits = self.limits(task)?;
+        let own = [task.to_owned()];
+        let names = if limits.names.is_empty() { &own[..] } else { &limits.names };
+        let mut counts = BTreeMap::<String, (u64, u64)>::new();
+        for name in names {
+            self.all(DUE_BY_PARTITION, params![name], |row| {
+                counts.entry(row.get(0)?).or_default().0 += number(row, 1)?;
+                Ok(())
+            })?;
+            self.all(RUNNING_BY_PARTITION, params![name], |row| {
+                counts.entry(row.get(0)?).or_default().1 += number(row, 1)?;
+                Ok(())
+            })?;
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by(|one, two| (two.1.0, &one.0).cmp(&(one.1.0, &two.0)));
+        counts.truncate(limit as usize);
+        let depth = |(partition, (due, running)): (String, (u64, u64))| {
+            let opens_at = opens_at(self, &limits, &partition)?;
+            Ok(PartitionDepth::new(partition, due, running, opens_at))
+        };
+        counts.into_iter().map(depth).collect()
     }
 
     pub(crate) fn register_limits(&self, request: &Register) -> rusqlite::Result<()> {

@@ -188,6 +188,6 @@ impl Tx<'_> {
     }
 }
 
-fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(crate) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     Ok(row.get::<_, i64>(column)?.unsigned_abs())
 }

@@ -268,7 +268,8 @@ impl Pause {
 }
 
 /// Jobs that are paused together.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(tag = "scope", content = "name", rename_all = "lowercase")]
 pub enum PauseScope {
     /// The jobs of a task: a kind of job.
     Task(String),

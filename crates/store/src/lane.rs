@@ -11,6 +11,7 @@ use crate::id::StoreTime;
 use crate::job::StoredJob;
 use crate::limit::{Arrival, Limit, Rate, TaskLimits};
 use crate::request::{CLAIM_BYTES_MAX, Poll};
+use crate::wait::Room;
 
 /// The greatest number of lanes that one poll looks at of a task in a queue.
 pub const LANES_MAX: usize = 200;
@@ -139,7 +140,7 @@ struct Looked<J> {
 }
 
 impl Poll {
-    /// Takes jobs from lanes. Without other due jobs they get all the room; else half of it.
+    /// Takes jobs from lanes. Without other due jobs that the poll could take they get all the room; else half of it.
     ///
     /// # Errors
     ///
@@ -175,12 +176,9 @@ impl Poll {
         claim: &mut LaneClaim<S::Job>,
     ) -> Result<u32, S::Error> {
         let limits = store.limits(&group.task)?;
-        let by_running = room_left(store, &limits, &limits.all, None, claim)?;
-        let arrival = match limits.all.rate {
-            Some(_) => store.arrival(&limits.task, None)?,
-            None => None,
-        };
-        let by_rate = limits.all.rate.map_or(u32::MAX, |rate| rate.room(arrival, store.now()));
+        let LimitRoom { room: all, by_rate, arrival } =
+            limit_room(store, &limits, &limits.all, None)?;
+        let by_running = room_left::<S>(&all, &limits, None, claim);
         let room = room.min(by_running).min(by_rate);
         let mut looked =
             look(store, group, &limits, turns.get(group).map(String::as_str), room, claim)?;
@@ -254,21 +252,59 @@ impl Poll {
     }
 }
 
-/// The number of jobs that a limit lets start beside those that run, and those that this claim has taken of other groups.
-fn room_left<S: Lanes>(
+/// The starts that a limit leaves now.
+pub(crate) struct LimitRoom {
+    pub(crate) room: Room,
+    by_rate: u32,
+    arrival: Option<Arrival>,
+}
+
+/// The starts that a limit of a task leaves now: the one of a partition, or of all.
+pub(crate) fn limit_room<S: Lanes>(
     store: &S,
     limits: &TaskLimits,
     limit: &Limit,
     partition: Option<&str>,
+) -> Result<LimitRoom, S::Error> {
+    let running = match limit.running {
+        Some(_) => store.running(&limits.names, partition)?,
+        None => 0,
+    };
+    let arrival = match limit.rate {
+        Some(_) => store.arrival(&limits.task, partition)?,
+        None => None,
+    };
+    let by_rate = limit.rate.map_or(u32::MAX, |rate| rate.room(arrival, store.now()));
+    let closed = limit.rate.filter(|_| by_rate == 0);
+    let opens_at = closed.map(|rate| rate.opens_at(arrival, store.now()));
+    Ok(LimitRoom { room: Room::new(limit.running, running, opens_at), by_rate, arrival })
+}
+
+/// When the rate of a partition allows the next start, if it allows none now.
+///
+/// # Errors
+///
+/// The store did not answer.
+pub fn opens_at<S: Lanes>(
+    store: &S,
+    limits: &TaskLimits,
+    partition: &str,
+) -> Result<Option<StoreTime>, S::Error> {
+    Ok(limit_room(store, limits, &limits.each, Some(partition))?.room.opens_at)
+}
+
+/// The number of jobs that a limit lets start beside those that run, and those that this claim has taken of other groups.
+fn room_left<S: Lanes>(
+    room: &Room,
+    limits: &TaskLimits,
+    partition: Option<&str>,
     claim: &LaneClaim<S::Job>,
-) -> Result<u32, S::Error> {
-    let Some(most) = limit.running else { return Ok(u32::MAX) };
+) -> u32 {
     let taken = claim.jobs.iter().map(S::job).filter(|job| {
         let is_of_lane = partition.is_none() || job.partition.as_deref() == partition;
         is_of_lane && limits.names.contains(&job.task)
     });
-    let running = store.running(&limits.names, partition)?;
-    Ok(most.saturating_sub(running).saturating_sub(taken.count() as u32))
+    room.by_running().saturating_sub(if room.limit.is_some() { taken.count() as u32 } else { 0 })
 }
 
 /// Looks at lanes until enough are open: from the one after which the last claim has ended, around.
@@ -294,13 +330,10 @@ fn look<S: Lanes>(
             break;
         }
         count += 1;
-        let by_running = room_left(store, limits, &limits.each, Some(&lane), claim)?;
-        let (mut arrival, mut by_rate) = (None, u32::MAX);
-        if let Some(rate) = limits.each.rate {
-            arrival = store.arrival(&limits.task, Some(&lane))?;
-            by_rate = rate.room(arrival, store.now());
-            claim.opens(rate, arrival.unwrap_or_default(), store.now());
-        }
+        let LimitRoom { room: each, by_rate, arrival } =
+            limit_room(store, limits, &limits.each, Some(&lane))?;
+        let by_running = room_left::<S>(&each, limits, Some(&lane), claim);
+        claim.opens_at = claim.opens_at.into_iter().chain(each.opens_at).min();
         claim.is_full |= by_running == 0;
         if by_running.min(by_rate) > 0 {
             let (lane, jobs) = (lane.clone(), VecDeque::new());

@@ -45,6 +45,7 @@ mod schedule;
 mod schedule_columns;
 mod session;
 mod store;
+mod wait;
 
 pub use action::{ACTION_COLUMNS, Action, ActionFilter, ActionScope, Signature, TargetKind};
 pub use check::{NAME_MAX, PAYLOAD_MAX, TEXT_MAX, check_name, identifier, storable};
@@ -65,7 +66,7 @@ pub use job::{
     When, attempts_of_text, attempts_to_text,
 };
 pub use known::Known;
-pub use lane::{LANES_MAX, LaneClaim, LaneGroup, Lanes, LimitsUsed, Turns};
+pub use lane::{LANES_MAX, LaneClaim, LaneGroup, Lanes, LimitsUsed, Turns, opens_at};
 pub use limit::{
     Arrival, LIMIT_COLUMNS, Limit, LimitOverride, LimitScope, LimitSpec, Rate, StoredLimit,
     StoredLimits, TaskLimits, empty_limit,
@@ -85,3 +86,4 @@ pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
 pub use session::{CLOCK_OFF, ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
 pub use store::{Store, Watch, is_dry_run};
 pub use uuid::Uuid;
+pub use wait::{JobWait, PartitionDepth, Room, Runners, WaitReason};

@@ -292,7 +292,12 @@ impl StoredLimits {
                 if code != row.code && row.registrant_opened > StoreTime::MIN {
                     row.by_hand = None;
                 }
-                row.names = [std::slice::from_ref(&spec.task), &spec.former_names].concat();
+                row.names = vec![spec.task.clone()];
+                for name in &spec.former_names {
+                    if !row.names.contains(name) {
+                        row.names.push(name.clone());
+                    }
+                }
                 (row.code, row.registrant_opened) = (code, opened);
             }
         }

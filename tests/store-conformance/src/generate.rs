@@ -29,7 +29,7 @@ use scheduler_store::{
 };
 use scheduler_store::{SessionInfo, Uuid};
 
-const TASKS: [&str; 4] = ["a", "A", "a ", "'; DROP TABLE job; --%_\\"];
+pub(crate) const TASKS: [&str; 4] = ["a", "A", "a ", "'; DROP TABLE job; --%_\\"];
 const QUEUES: [&str; 3] = ["default", "mail", "é"];
 const PEOPLE: [&str; 3] = ["anna", "Anna", ""];
 const KEYS: [&str; 3] = ["k", "K", "%"];

@@ -7,7 +7,8 @@ use crate::given::{Given, LEASE, SECOND, job, session};
 use crate::test_store::TestStore;
 use scheduler_store::{
     Command, End, JobId, JobState, Limit, LimitOverride, LimitScope, LimitSpec, NewJob, OnLost,
-    Payload, Poll, Polled, Priority, Rate, Register, SessionId, StoreTime, StoredJob, When,
+    Open, PartitionDepth, Pause, PauseScope, Payload, Poll, Polled, Priority, Rate, Register,
+    SessionId, SessionTask, StoreTime, StoredJob, WaitReason, When,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -348,4 +349,77 @@ pub fn fl_jobs_that_do_not_run_take_no_place<T: TestStore>() {
     given.finish(id, given.job(job(4)).held(), End::Done);
     assert_eq!(numbers(&given.poll_for(id, 10).jobs), [3]);
     assert_eq!(given.state(job(3)), JobState::Running);
+}
+
+/// Each job that is ready has the first reason that stands in its way, with the numbers that the claim counts.
+pub fn fl_the_reason_why_a_job_does_not_run_is_the_one_by_which_it_is_not_claimed<T: TestStore>() {
+    let mut given = Given::<T>::store();
+    let id = session(1);
+    let request = Open {
+        id,
+        replaces: None,
+        label: "web-1".to_owned(),
+        build: String::new(),
+        lease: LEASE,
+        application: String::new(),
+        tasks: [SessionTask { name: "a".into(), version: 1 }].into(),
+        queues: Some(["default".into()].into()),
+        concurrency: 4,
+        not_after: given.in_time(),
+    };
+    given.ask().open(&request).unwrap();
+    given.limit(id, limits("a", running(3), rate(1, MINUTE)), given.now);
+    for number in 1..=2 {
+        for (at, partition) in [(0, "x"), (10, "y"), (20, "z")] {
+            given.add(number + at, partition);
+        }
+    }
+    let slow = NewJob { queue: "slow".to_owned(), ..NewJob::new(job(30), "a") };
+    let newer = Payload { version: 2, ..Payload::default() };
+    let newer = NewJob { payload: newer, ..NewJob::new(job(31), "a") };
+    let later = NewJob { when: When::After(MINUTE), ..NewJob::new(job(32), "a") };
+    for job in [slow, newer, later] {
+        given.enqueue(job);
+    }
+    let waits = |given: &Given<T>, number: u128| {
+        let waits = given.ask().waits(&[job(number), job(99), job(number)]).unwrap();
+        assert!(waits.iter().all(|wait| wait.id == job(number)) && waits.len() < 2);
+        waits.into_iter().next().map(|wait| wait.reason)
+    };
+    for number in [30, 31] {
+        assert_eq!(waits(&given, number), Some(WaitReason::NoProcess));
+        given.command(&Command::Delete { job: job(number) });
+    }
+    let due_at = given.now.after(MINUTE);
+    assert_eq!(waits(&given, 32), Some(WaitReason::Later { due_at }));
+    assert_eq!(waits(&given, 1), Some(WaitReason::Turn));
+    let first = given.poll_for(id, 2).jobs;
+    assert_eq!(partitions(&first), [("x", 1), ("y", 1)].into());
+    assert_eq!(waits(&given, 1), None, "it runs");
+    let opens_at = given.now.after(MINUTE);
+    let (each, all) = (LimitScope::Each, LimitScope::All);
+    assert_eq!(waits(&given, 2), Some(WaitReason::Rate { scope: each, opens_at }));
+    assert_eq!(waits(&given, 21), Some(WaitReason::Turn), "another partition is open");
+    let depth = |partition: &str, due, running, opens_at| {
+        PartitionDepth::new(partition.to_owned(), due, running, opens_at)
+    };
+    let depths = given.ask().partitions("a", 9).unwrap();
+    let (open, closed) = (None, Some(opens_at));
+    let expected = [depth("z", 2, 0, open), depth("x", 1, 1, closed), depth("y", 1, 1, closed)];
+    assert_eq!(depths, expected);
+    assert_eq!(given.ask().partitions("a", 1).unwrap(), [depth("z", 2, 0, open)]);
+    assert_eq!(given.ask().partitions("b", 9).unwrap(), []);
+    given.poll_for(id, 1);
+    assert_eq!(waits(&given, 22), Some(WaitReason::Full { scope: all, running: 3, limit: 3 }));
+    let until = None;
+    let (by, reason) = ("ada".to_owned(), "slow".to_owned());
+    let scope = PauseScope::Queue("default".to_owned());
+    let pause = Command::PauseJobs { scope: scope.clone(), until, by, reason };
+    given.command(&pause);
+    let pause = Pause::new(given.now, None, "ada", "slow");
+    assert_eq!(waits(&given, 22), Some(WaitReason::Paused { scope, pause }));
+    assert_eq!(waits(&given, 32), Some(WaitReason::Later { due_at }));
+    given.wait(LEASE * 2);
+    given.command(&Command::ResumeJobs { scope: PauseScope::Queue("default".to_owned()) });
+    assert_eq!(waits(&given, 22), Some(WaitReason::NoProcess), "its lease has run out");
 }

@@ -10,11 +10,12 @@ use crate::column::JobRow;
 use crate::command::JobPause;
 use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{JobState, StoredJob};
-use crate::lane::{LaneGroup, Lanes, Turns};
+use crate::lane::{LaneGroup, Lanes, LimitsUsed, Turns, opens_at};
 use crate::limit::{Arrival, StoredLimits, TaskLimits};
 use crate::model::ModelState;
 use crate::request::{DueSchedule, Poll, Polled};
 use crate::schedule::StoredSchedule;
+use crate::wait::{JobWait, PartitionDepth, WaitReason};
 
 impl ModelState {
     /// The answer, and whether the poll has changed something.
@@ -138,25 +139,64 @@ impl ModelState {
             0 => BTreeSet::new(),
             _ => in_lanes.iter().map(|job| group_of(job)).collect(),
         };
-        let lanes = ModelLanes {
-            due: in_lanes,
-            running: self
-                .jobs
-                .values()
-                .map(|row| &row.job)
-                .filter(|job| job.state == JobState::Running)
-                .collect(),
-            limits: &self.limits,
-            arrivals: RefCell::new(self.arrivals.clone()),
-            now,
-        };
-        let Ok(claim) = request.claim_lanes(&lanes, &groups, turns, !others.is_empty());
+        let lanes = self.lanes(in_lanes, now);
+        let nothing_used = LimitsUsed::default();
+        let are_others_due = !request.choose(others.clone(), &nothing_used, |job| job).is_empty();
+        let Ok(claim) = request.claim_lanes(&lanes, &groups, turns, are_others_due);
         let chosen = request.choose(others, &claim.used, |job| job);
         let jobs = claim.jobs.iter().chain(&chosen).map(|job| job.id).collect();
         let (is_partial, is_full, opens_at) = (claim.is_partial, claim.is_full, claim.opens_at);
         let chosen = Chosen { jobs, is_partial, is_full, opens_at };
         self.arrivals = lanes.arrivals.into_inner();
         chosen
+    }
+
+    fn lanes<'a>(&'a self, due: Vec<&'a StoredJob>, now: StoreTime) -> ModelLanes<'a> {
+        let jobs = self.jobs.values().map(|row| &row.job);
+        ModelLanes {
+            due,
+            running: jobs.filter(|job| job.state == JobState::Running).collect(),
+            limits: &self.limits,
+            arrivals: RefCell::new(self.arrivals.clone()),
+            now,
+        }
+    }
+
+    /// Those of these jobs that are ready, by identity, and why they do not run.
+    pub(super) fn waits(&self, jobs: &[JobId], now: StoreTime) -> Vec<JobWait> {
+        let pauses: Vec<JobPause> = self.pauses(now).collect();
+        let (lanes, sessions) = (self.lanes(Vec::new(), now), self.session_infos(now));
+        let asked: BTreeSet<&JobId> = jobs.iter().collect();
+        let asked = asked.into_iter().filter_map(|id| self.jobs.get(id));
+        let ready = asked.filter(|row| row.job.state == JobState::Ready);
+        let wait = |row: &JobRow| {
+            let Ok(reason) = WaitReason::of_job(&lanes, row, &pauses, &sessions);
+            JobWait::new(row.job.id, reason)
+        };
+        ready.map(wait).collect()
+    }
+
+    /// The partitions of a task in which jobs are due or run.
+    pub(super) fn partitions(&self, task: &str, limit: u32, now: StoreTime) -> Vec<PartitionDepth> {
+        let limits = self.limits.of(task);
+        let is_of = |job: &StoredJob| job.task == task || limits.names.contains(&job.task);
+        let mut counts = BTreeMap::<&str, (u64, u64)>::new();
+        for row in self.jobs.values().filter(|row| is_of(&row.job)) {
+            let Some(partition) = row.job.partition.as_deref() else { continue };
+            let (due, running) = counts.entry(partition).or_default();
+            *due += u64::from(row.lane().is_some());
+            *running += u64::from(row.job.state == JobState::Running);
+        }
+        counts.retain(|_, (due, running)| *due + *running > 0);
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_key(|(partition, (due, _))| (Reverse(*due), *partition));
+        counts.truncate(limit as usize);
+        let lanes = self.lanes(Vec::new(), now);
+        let depth = |(partition, (due, running)): (&str, (u64, u64))| {
+            let Ok(opens_at) = opens_at(&lanes, &limits, partition);
+            PartitionDepth::new(partition.to_owned(), due, running, opens_at)
+        };
+        counts.into_iter().map(depth).collect()
     }
 
     /// Gives a job to a session.

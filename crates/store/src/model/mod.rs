@@ -31,6 +31,7 @@ use crate::request::{
 use crate::schedule::{ScheduleSpec, StoredSchedule, TickJob};
 use crate::session::{SessionEnd, SessionInfo};
 use crate::store::Store;
+use crate::wait::{JobWait, PartitionDepth};
 
 type Clock = Arc<dyn Fn() -> StoreTime + Send + Sync>;
 
@@ -266,6 +267,14 @@ impl Store for Model {
 
     fn limits(&self) -> Result<Vec<StoredLimit>, StoreError> {
         self.at(|state, _| state.limits.0.values().cloned().collect())
+    }
+
+    fn waits(&self, jobs: &[JobId]) -> Result<Vec<JobWait>, StoreError> {
+        self.at(|state, now| state.waits(jobs, now))
+    }
+
+    fn partitions(&self, task: &str, limit: u32) -> Result<Vec<PartitionDepth>, StoreError> {
+        self.at(|state, now| state.partitions(task, limit, now))
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {

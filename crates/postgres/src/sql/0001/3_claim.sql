@@ -259,7 +259,10 @@ begin
     if p_limit > 0 and cardinality(v_groups) > 0 then
       v_read := least(p_limit, p_abandon);
       c := {s}.claim_lanes(p_session, v_groups, p_turns, poll.now, p_tasks, p_rooms,
-        case when cardinality(v_due) > 0 then (v_read + 1) / 2 else v_read end, p_lost);
+        case when exists (
+          select from unnest(v_due) l where p_rooms[array_position(p_tasks, l.task)] > 0 and (l.kind & 1 = 0 or p_abandon > 0)
+            and (l.kind & 2 = 0 or p_lost > 0))
+          then (v_read + 1) / 2 else v_read end, p_lost);
       select p_limit - cardinality(c.jobs), p_abandon - cardinality(c.jobs) into p_limit, p_abandon;
       select c.rooms, p_lost - c.lost, c.turns::text into p_rooms, p_lost, turns;
       select is_partial or c.is_partial, c.is_full, least(v_resumed, c.opens_at) into is_partial, is_full, v_resumed;

@@ -80,6 +80,16 @@ define lane_room(lane, limits, now) as $$
       where a.task = {limits}.task and a.scope = 'each' and a.partition = {lane}) end as arrival) a)
 $$;
 
+-- The jobs of a task that run and have a partition.
+define all_running(limits) as $$
+(select count(*) from {s}.job r where r.state = 'running' and r.partition is not null and r.task = any({limits}.names))
+$$;
+
+-- The arrival of the rate of all its jobs.
+define all_arrival(limits) as $$
+(select a.arrival from {s}.arrival a where a.task = {limits}.task and a.scope = 'all' and a.partition = '')
+$$;
+
 -- The jobs of a group.
 define in_group(group) as $$
 j.lane is not null and j.task = {group}.task and j.queue = {group}.queue and j.kind >> 5 = {group}.version
@@ -155,11 +165,10 @@ begin
       return;
     end if;
     if v_limits.all_running is not null then
-      select greatest(v_limits.all_running - count(*), 0) into v_all_room
-      from {s}.job j where j.state = 'running' and j.partition is not null and j.task = any(v_limits.names);
+      v_all_room := greatest(v_limits.all_running - {all_running(v_limits)}, 0);
     end if;
     if v_limits.all_gap is not null then
-      select a.arrival into v_all_arrival from {s}.arrival a where a.task = v_limits.task and a.scope = 'all' and a.partition = '';
+      v_all_arrival := {all_arrival(v_limits)};
       v_room := least(v_room, {starts(v_all_arrival, v_now, v_limits.all_gap, v_limits.all_burst)});
     end if;
     v_room := least(v_room, v_all_room);
@@ -265,7 +274,7 @@ begin
   {take_fenced(p_session, p_now)};
 end $$;
 
--- Claims of all groups. Without other due jobs they get all the room, else half of it. The jobs of a group run before those of the next
+-- Claims of all groups. Without other due jobs that the poll could take they get all the room, else half of it. The jobs of a group run before those of the next
 -- are counted.
 create function {s}.claim_lanes(
   p_session uuid, p_groups {s}.turn[], p_turns text, p_now timestamptz, p_tasks text[], p_rooms bigint[], p_limit bigint, p_lost bigint,
