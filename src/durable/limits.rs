@@ -2,8 +2,8 @@
 
 use scheduler_expr::{Attribute, RuleKind, default_burst};
 use scheduler_store::{
-    Command, Limit as StoredLimit, LimitOverride, LimitScope, LimitSpec, Rate,
-    StoredLimit as LimitInStore,
+    Command, JobId, JobWait, Limit as StoredLimit, LimitOverride, LimitScope, LimitSpec,
+    PartitionDepth, Rate, StoredLimit as LimitInStore, WaitReason,
 };
 
 use crate::durable::error::JobsError;
@@ -194,6 +194,36 @@ impl Jobs {
     /// The store did not answer.
     pub fn limits(&self) -> Result<Vec<LimitInStore>, JobsError> {
         Ok(self.inner.client.call(|store| store.limits())?)
+    }
+
+    /// The first thing that stands in the way of a job that is ready; none if it is not ready, or unknown.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    #[doc(alias = "blocked")]
+    pub fn why(&self, id: JobId) -> Result<Option<WaitReason>, JobsError> {
+        Ok(self.waits(&[id])?.pop().map(|wait| wait.reason))
+    }
+
+    /// Those of these jobs that are ready, by identity, each with the first thing that stands in its way: one question to the
+    /// store for all.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn waits(&self, jobs: &[JobId]) -> Result<Vec<JobWait>, JobsError> {
+        Ok(self.inner.client.call(|store| store.waits(jobs))?)
+    }
+
+    /// The partitions of a kind in which jobs are due or run, at most so many: those with the most due jobs first.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn partitions(&self, task: &str, limit: u32) -> Result<Vec<PartitionDepth>, JobsError> {
+        let task = self.current_name(task);
+        Ok(self.inner.client.call(|store| store.partitions(task, limit))?)
     }
 
     /// The name of a task of this process that has or had this one; else the name itself.

@@ -297,3 +297,22 @@ fn faulty_limits_in_settings_are_errors_of_the_start() {
         assert!(expected.iter().all(|part| faults.contains(part)), "{faults}");
     }
 }
+
+#[test]
+fn a_job_that_waits_says_why() {
+    let mut sim = sim();
+    sim.advance(secs(1));
+    let jobs = sim.jobs();
+    let accepted = |job: Job| jobs.enqueue(job).expect("it is stored").id();
+    let ids: Vec<_> = (0..3).map(|_| accepted(send::job(order("ada")))).collect();
+    let later = accepted(send::job(order("bob")).after(hours(1)));
+    sim.advance(secs(1));
+    let why = |id| sim.jobs().why(id).expect("it answers").map(|why| why.to_string());
+    assert_eq!(why(ids[0]), None, "it runs");
+    assert_eq!(why(ids[2]).as_deref(), Some("2 of 2 jobs of its partition run"));
+    assert_eq!(why(later).as_deref(), Some("due at 2026-01-01T01:00:01Z"));
+    let partitions = jobs.partitions("send", 10).expect("it answers");
+    let shown: Vec<_> =
+        partitions.iter().map(|each| (&*each.partition, each.due, each.running)).collect();
+    assert_eq!(shown, [("ada", 1, 2)]);
+}
