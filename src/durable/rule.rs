@@ -30,6 +30,7 @@ pub(crate) fn options_of(spec: &TaskSpec) -> Option<JobOptions> {
         max_attempts: spec.policy.retry.max.saturating_add(1),
         on_lost: durable.on_lost,
         is_limited: is_limited(&|attribute| durable.limit(attribute)),
+        expires: durable.expires,
     })
 }
 

@@ -226,7 +226,7 @@ fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
     let polled = &mut answer.polled;
     for row in rows {
         if !row.try_get::<_, bool>(0)? {
-            polled.jobs.push(read_job(row, 18)?);
+            polled.jobs.push(read_job(row, 20)?);
             continue;
         }
         polled.now = row.try_get::<_, At>(1)?.0;
@@ -241,6 +241,9 @@ fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
         polled.is_paused = row.try_get::<_, Option<_>>(14)?.unwrap_or_default();
         answer.turns = row.try_get(15)?;
         (polled.is_partial, polled.is_full) = (row.try_get(16)?, row.try_get(17)?);
+        let tasks = row.try_get::<_, Option<Vec<String>>>(18)?.unwrap_or_default();
+        let counts = row.try_get::<_, Option<Vec<i64>>>(19)?.unwrap_or_default();
+        polled.expired = tasks.into_iter().zip(counts.into_iter().map(i64::unsigned_abs)).collect();
     }
     polled.jobs.sort_by_key(|job| job.fence);
     Ok(answer)

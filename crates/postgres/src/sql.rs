@@ -7,7 +7,8 @@
 //! puts it in place, in functions and in later definitions.
 
 use scheduler_store::{
-    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, CLAIM_BYTES_MAX, LANES_MAX, NAME_MAX, PAYLOAD_MAX,
+    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, CLAIM_BYTES_MAX, EXPIRED, EXPIRED_MAX, LANES_MAX, NAME_MAX,
+    PAYLOAD_MAX,
 };
 
 use crate::columns::{each_done, gone, packed, type_of, unchanged, unpacked, with_lists};
@@ -104,6 +105,8 @@ impl Schema {
             .replace("{claim_bytes_max}", &CLAIM_BYTES_MAX.to_string())
             .replace("{attempts_max}", &ATTEMPTS_MAX.to_string())
             .replace("{attempt_text_max}", &ATTEMPT_TEXT_MAX.to_string())
+            .replace("{expired}", EXPIRED)
+            .replace("{expired_max}", &EXPIRED_MAX.to_string())
             .replace("{lanes_max}", &LANES_MAX.to_string())
             .replace("{walk_cheap}", &WALK_CHEAP.to_string())
             .replace("{line_reads}", &LINE_READS.to_string())

@@ -202,7 +202,7 @@ impl Tx<'_> {
             self.insert(&row)?;
             row.seq = self.find(id)?.map_or(0, |row| row.seq);
         }
-        self.update(&row)?;
+        self.rewrite(&row)?;
         Ok(CommandOutcome::Done)
     }
 

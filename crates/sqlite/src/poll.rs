@@ -4,13 +4,13 @@
 //! No more is read of a line than may be claimed of it. Jobs of unknown tasks are never read, of a line with payloads of an unknown
 //! version no more than the first (R24), and jobs that are due later are behind the end of their line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    CLAIM_BYTES_MAX, DueSchedule, JobState, LaneGroup, LimitsUsed, LineKind, PauseScope, Poll,
-    Polled, SessionId, StoreTime, StoredJob, StoredLimits, UnreadableRow,
+    CLAIM_BYTES_MAX, DueSchedule, EXPIRED_MAX, JobState, LaneGroup, LimitsUsed, LineKind,
+    PauseScope, Poll, Polled, SessionId, StoreTime, StoredJob, StoredLimits, UnreadableRow,
 };
 
 use crate::connection::ConnectionPool;
@@ -32,6 +32,7 @@ impl Tx<'_> {
         }
         self.park_damaged(&mut polled.damaged)?;
         self.repair()?;
+        polled.expired = self.expire(&mut polled.is_partial)?;
         let paused = self.pauses()?;
         let mut lines = self.lines(request)?;
         lines.retain(|line| !paused.iter().any(|paused| line.is_in(&paused.scope)));
@@ -39,7 +40,8 @@ impl Tx<'_> {
         polled.next_job = resumed.chain(self.next_job(&lines)?).min();
         polled.paused = paused.into_iter().map(|paused| paused.scope).collect();
         polled.is_paused = self.is_node_paused(request.session)?;
-        let limit = if polled.is_paused { 0 } else { request.limit };
+        // No job is claimed while one is left that has expired.
+        let limit = if polled.is_paused || polled.is_partial { 0 } else { request.limit };
         self.claim_due(lines, &Poll { limit, ..request.clone() }, pool, &mut polled)?;
         let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
         for task in tasks {
@@ -64,6 +66,31 @@ impl Tx<'_> {
             |row| row.get::<_, String>(0),
         )?;
         names.iter().try_for_each(|name| self.after_job(name))
+    }
+
+    /// Cancels jobs that no process has taken by their time, the earliest first, within the bytes of a claim. Returns the number of each
+    /// task.
+    fn expire(&self, is_partial: &mut bool) -> rusqlite::Result<BTreeMap<String, u64>> {
+        let mut over = self.all(
+            expired_sql(),
+            params![self.now.as_micros(), EXPIRED_MAX + 1],
+            SqliteJob::read,
+        )?;
+        *is_partial = over.len() > EXPIRED_MAX as usize;
+        over.truncate(EXPIRED_MAX as usize);
+        let (mut bytes, mut expired) = (0, BTreeMap::new());
+        for mut row in over {
+            let is_first = bytes == 0;
+            bytes += row.job.payload.bytes.len();
+            if !is_first && bytes > CLAIM_BYTES_MAX {
+                *is_partial = true;
+                break;
+            }
+            row.job.expire(self.now);
+            *expired.entry(row.job.task.clone()).or_default() += 1;
+            self.store(row)?;
+        }
+        Ok(expired)
     }
 
     /// The schedules of a task that have something to decide, and when the next one has.
@@ -191,6 +218,14 @@ const BROUGHT_MAX: u32 = 500;
 const BRING_IN: &str = "UPDATE scheduler_job SET seen_due_at = ?5, partition = coalesce(partition, '') WHERE seq IN (\
      SELECT seq FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
        AND band = ?3 AND kind = ?4 AND run_at <= ?5 ORDER BY run_at, id LIMIT ?6)";
+
+/// The statement that reads jobs that have expired.
+fn expired_sql() -> &'static str {
+    sql!(
+        "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_expiring WHERE state = 'ready' AND started_at IS NULL \
+         AND expires_at IS NOT NULL AND expires_at <= ?1 ORDER BY expires_at, id LIMIT ?2"
+    )
+}
 
 /// The statement that reads the first jobs of a line.
 fn due_sql() -> &'static str {

@@ -198,6 +198,7 @@ CREATE TABLE scheduler_job (
   key_kept_until INTEGER,
   state TEXT NOT NULL,
   run_at INTEGER NOT NULL,
+  expires_at INTEGER,
   attempt INTEGER NOT NULL,
   lost INTEGER NOT NULL,
   undecoded INTEGER NOT NULL,
@@ -253,6 +254,10 @@ CREATE TABLE scheduler_arrival (
   arrival INTEGER NOT NULL,
   PRIMARY KEY (task, scope, partition)
 ) STRICT, WITHOUT ROWID;
+
+-- Jobs that expire unless they are claimed.
+CREATE INDEX scheduler_job_expiring ON scheduler_job (expires_at, id)
+  WHERE state = 'ready' AND started_at IS NULL AND expires_at IS NOT NULL;
 
 CREATE INDEX scheduler_job_ready ON scheduler_job (task, queue, band, kind, run_at, id) WHERE state = 'ready';
 

@@ -11,8 +11,8 @@ use uuid::Uuid;
 use crate::error::{Refusal, StoreError};
 use crate::id::{Fence, JobId, SessionId, StoreTime, micros};
 use crate::job::{
-    JobAttempt, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin, Priority, StoredJob, When,
-    attempts_of_text, attempts_to_text,
+    Expiry, JobAttempt, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin, Priority,
+    StoredJob, When, attempts_of_text, attempts_to_text,
 };
 
 /// The value of a column. A flag is 0 or 1, a choice the place of its word, and an instant its microseconds since 1970.
@@ -310,7 +310,12 @@ impl JobRow {
             same.iter().for_each(|same| (same.set)(self, (column.get)(new)));
         }
         let job = &mut self.job;
-        (job.run_at, job.attempt, job.lost, job.undecoded) = (run_at, 0, 0, 0);
+        job.run_at = match new.key.as_ref().map(|key| key.on_conflict) {
+            Some(OnConflict::Debounce(most)) => run_at.min(job.created_at.after(most)),
+            _ => run_at,
+        };
+        job.expires_at = new.expires_at(run_at);
+        (job.attempt, job.lost, job.undecoded) = (0, 0, 0);
         job.error = None;
         job.attempts.clear();
     }
@@ -331,7 +336,7 @@ impl From<StoredJob> for JobRow {
 type Row = JobRow;
 
 /// All columns of a job. The list in CONTRIBUTING.md says what a new one needs.
-pub const JOB_COLUMNS: [Column<JobRow>; 30] = [
+pub const JOB_COLUMNS: [Column<JobRow>; 31] = [
     column!("id", JobId, row.job.id).ended(EndedColumn::Apart),
     column!("task", String, row.job.task).ended(EndedColumn::Same),
     column!("payload", Vec<u8>, row.job.payload.bytes).ended(EndedColumn::Blank),
@@ -342,6 +347,7 @@ pub const JOB_COLUMNS: [Column<JobRow>; 30] = [
     column!("key", Option<String>, row.job.key).ended(EndedColumn::Blank).changes(),
     column!("state", JobState, row.job.state).ended(EndedColumn::Same).changes(),
     column!("run_at", StoreTime, row.job.run_at).changes(),
+    column!("expires_at", Option<StoreTime>, row.job.expires_at).ended(EndedColumn::Blank),
     column!("attempt", u32, row.job.attempt)
         .kind(ColumnKind::Count)
         .ended(EndedColumn::Same)
@@ -444,7 +450,7 @@ impl NewColumn {
 const WAIT_MAX: i64 = 300_000_000_000_000_000;
 
 /// All columns of a request for a new job. Instants and waits are microseconds.
-pub const NEW_JOB_COLUMNS: [NewColumn; 17] = [
+pub const NEW_JOB_COLUMNS: [NewColumn; 20] = [
     new("id", ColumnKind::Uuid, |new| new.id.value()).same("id"),
     new("task", ColumnKind::Text, |new| new.task.value()).same("task"),
     new("payload", ColumnKind::Bytes, |new| new.payload.bytes.value()).same("payload").replaces(),
@@ -469,7 +475,19 @@ pub const NEW_JOB_COLUMNS: [NewColumn; 17] = [
         flag(new.key.as_ref().is_some_and(|key| key.until == KeyUntil::Start))
     }),
     new("replace", ColumnKind::Flag, |new| {
-        flag(new.key.as_ref().is_some_and(|key| key.on_conflict == OnConflict::Replace))
+        flag(new.key.as_ref().is_some_and(|key| key.on_conflict != OnConflict::Keep))
+    }),
+    new("debounce", ColumnKind::Long, |new| match new.key.as_ref().map(|key| key.on_conflict) {
+        Some(OnConflict::Debounce(most)) => ColumnValue::Int(micros(most).min(WAIT_MAX)),
+        _ => ColumnValue::Null,
+    }),
+    new("expires", ColumnKind::Time, |new| match new.expires {
+        Some(Expiry::At(at)) => ColumnValue::Int(at.as_micros()),
+        _ => ColumnValue::Null,
+    }),
+    new("expires_after", ColumnKind::Long, |new| match new.expires {
+        Some(Expiry::After(wait)) => ColumnValue::Int(micros(wait).min(WAIT_MAX)),
+        _ => ColumnValue::Null,
     }),
     new("max_attempts", ColumnKind::AtLeastOne, |new| {
         ColumnValue::Int(i64::from(new.max_attempts.max(1)))
@@ -556,7 +574,7 @@ mod tests {
         let json = statement_json(&[new(1)]).expect("it can be stored");
         let expected = "[{\"id\":\"00000000-0000-0000-0000-000000000001\",\"task\":\"a\",\"payload\":null,\"version\":0,\
             \"queue\":\"default\",\"priority\":1,\"at\":null,\"wait\":0,\"key\":null,\"until_start\":false,\
-            \"replace\":false,\"max_attempts\":1,\"abandon\":false,\"traceparent\":null,\"partition\":null,\"resent\":false,\"key_for\":null}]";
+            \"replace\":false,\"debounce\":null,\"expires\":null,\"expires_after\":null,\"max_attempts\":1,\"abandon\":false,\"traceparent\":null,\"partition\":null,\"resent\":false,\"key_for\":null}]";
         assert_eq!(json, expected);
         assert_eq!(statement_json(&[]), Ok("[]".to_owned()));
         let at = NewJob { when: When::At(StoreTime::from_micros(-7)), ..new(1) };
@@ -576,6 +594,9 @@ mod tests {
         let more = [
             "until_start",
             "replace",
+            "debounce",
+            "expires",
+            "expires_after",
             "key_for",
             "max_attempts",
             "abandon",

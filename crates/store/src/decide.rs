@@ -394,6 +394,7 @@ impl StoredJob {
             (self.lost, self.undecoded) = (0, 0);
         }
         (self.state, self.run_at, self.finished_at) = (JobState::Ready, now, None);
+        self.expires_at = None;
     }
 
     /// Gives a job that waits or is parked another payload, by hand.

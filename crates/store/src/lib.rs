@@ -61,9 +61,9 @@ pub use decide::{EndedNodes, LineKind};
 pub use error::{DecodeError, Refusal, StoreError};
 pub use id::{ActionId, Fence, JobId, SessionId, StoreTime, micros};
 pub use job::{
-    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, ClaimRef, DEFAULT_QUEUE, Enqueued, JobAttempt,
-    JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin, Payload, Priority, StoredJob,
-    When, attempts_of_text, attempts_to_text,
+    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, ClaimRef, DEFAULT_QUEUE, EXPIRED, EXPIRED_MAX,
+    Enqueued, Expiry, JobAttempt, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin,
+    Payload, Priority, StoredJob, When, attempts_of_text, attempts_to_text,
 };
 pub use known::Known;
 pub use lane::{LANES_MAX, LaneClaim, LaneGroup, Lanes, LimitsUsed, Turns, opens_at};

@@ -5,6 +5,7 @@
 //!
 //! [`Refusal::TooLate`]: crate::Refusal::TooLate
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -232,6 +233,8 @@ pub struct Polled {
     pub is_paused: bool,
     /// Rows that could not be read, each reported once by this store.
     pub damaged: Vec<UnreadableRow>,
+    /// The number of jobs of each task that this poll has cancelled, because they had expired.
+    pub expired: BTreeMap<String, u64>,
 }
 
 /// A schedule that has something to decide.

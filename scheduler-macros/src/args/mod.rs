@@ -363,6 +363,7 @@ mod tests {
             "max_concurrent",
             "tags",
             "on_lost",
+            "expires",
             "queue",
             "priority",
             "name",

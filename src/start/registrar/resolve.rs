@@ -401,6 +401,7 @@ impl SpecBuilder<'_> {
         Some(DurableOptions {
             on_lost: self.word(),
             misfire_window,
+            expires: self.duration(Attribute::Expires),
             queue: queue.unwrap_or_else(|| "default".to_owned()),
             priority: self.word(),
             limits: self.limits(),

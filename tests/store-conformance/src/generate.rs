@@ -18,8 +18,8 @@ use scheduler_store::{
     Signature, TargetKind, TaskRoom,
 };
 use scheduler_store::{
-    ClaimRef, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload, Priority, StoredJob,
-    When,
+    ClaimRef, Expiry, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload, Priority,
+    StoredJob, When,
 };
 use scheduler_store::{Fence, JobId, SessionId};
 use scheduler_store::{Limit, LimitOverride, LimitScope, LimitSpec, Rate};
@@ -469,7 +469,11 @@ impl Generator {
                 1 => KeyUntil::For(self.wait()),
                 _ => KeyUntil::End,
             },
-            on_conflict: self.random.pick(&[OnConflict::Keep, OnConflict::Replace]),
+            on_conflict: match self.random.below(3) {
+                0 => OnConflict::Keep,
+                1 => OnConflict::Replace,
+                _ => OnConflict::Debounce(self.wait()),
+            },
         });
         let when = match self.random.below(4) {
             0 => When::After(self.wait()),
@@ -481,6 +485,11 @@ impl Generator {
             queue: self.random.pick(&QUEUES).to_owned(),
             priority: self.random.pick(&Priority::HIGHEST_FIRST),
             when,
+            expires: match self.random.below(12) {
+                0 => Some(Expiry::After(self.wait())),
+                1 => Some(Expiry::At(self.instant(now))),
+                _ => None,
+            },
             key,
             max_attempts: self.random.pick(&[0, 1, 3, u32::MAX]),
             on_lost: self.on_lost(),

@@ -6,9 +6,10 @@ use std::time::Duration;
 use crate::given::{Given, LEASE, SECOND, job, session};
 use crate::test_store::TestStore;
 use scheduler_store::{
-    Command, End, JobId, JobState, Limit, LimitOverride, LimitScope, LimitSpec, NewJob, OnLost,
-    Open, PartitionDepth, Pause, PauseScope, Payload, Poll, Polled, Priority, Rate, Register,
-    SessionId, SessionTask, StoreTime, StoredJob, WaitReason, When,
+    Command, CommandOutcome, EXPIRED, End, Enqueued, Expiry, JobId, JobState, Key, KeyUntil, Limit,
+    LimitOverride, LimitScope, LimitSpec, NewJob, OnConflict, OnLost, Open, PartitionDepth, Pause,
+    PauseScope, Payload, Poll, Polled, Priority, Rate, Register, SessionId, SessionTask, StoreTime,
+    StoredJob, WaitReason, When,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -422,4 +423,93 @@ pub fn fl_the_reason_why_a_job_does_not_run_is_the_one_by_which_it_is_not_claime
     given.wait(LEASE * 2);
     given.command(&Command::ResumeJobs { scope: PauseScope::Queue("default".to_owned()) });
     assert_eq!(waits(&given, 22), Some(WaitReason::NoProcess), "its lease has run out");
+}
+
+/// A job that no process has taken by its time is cancelled by the next poll, whatever its limit, its pause or its process; one that
+/// was taken is not.
+pub fn fx_a_job_that_has_not_begun_by_its_time_is_cancelled<T: TestStore>() {
+    let (mut given, id) = Given::<T>::limited(running(1), Limit::default());
+    let new = |number: u128, task: &str, expires| NewJob {
+        key: Some(Key {
+            text: number.to_string(),
+            until: KeyUntil::End,
+            on_conflict: OnConflict::Keep,
+        }),
+        expires: Some(expires),
+        ..NewJob::new(job(number), task)
+    };
+    let at = given.now.after(MINUTE);
+    for job in [
+        new(1, "a", Expiry::After(MINUTE)),
+        new(2, "a", Expiry::After(MINUTE)),
+        new(3, "b", Expiry::At(at)),
+        NewJob { when: When::After(MINUTE), ..new(4, "b", Expiry::After(MINUTE)) },
+        NewJob {
+            payload: Payload { version: 1, bytes: vec![b'1'; 5 << 20] },
+            ..new(5, "c", Expiry::At(at))
+        },
+    ] {
+        given.enqueue(job);
+    }
+    let first = given.poll_for(id, 9);
+    assert_eq!((numbers(&first.jobs), first.expired), (vec![1], BTreeMap::new()));
+    given.finish(id, first.jobs[0].held(), End::Failed { after: MINUTE, error: "no".to_owned() });
+    given.wait(MINUTE - Duration::from_micros(1));
+    assert_eq!(given.poll_for(id, 0).expired, BTreeMap::new());
+    given.wait(Duration::from_micros(1));
+    let polled = given.poll_for(id, 0);
+    let counts: Vec<_> = polled.expired.iter().map(|(task, count)| (&**task, *count)).collect();
+    assert_eq!(
+        (counts, polled.is_partial),
+        (vec![("a", 1), ("b", 1)], true),
+        "the long one is next"
+    );
+    assert_eq!(given.poll_for(id, 0).expired, [("c".to_owned(), 1)].into());
+    let states = [1, 2, 3, 4, 5].map(|number| given.state(job(number)));
+    let over = JobState::Cancelled;
+    assert_eq!(states, [JobState::Ready, over, over, JobState::Ready, over]);
+    let expired = given.job(job(2));
+    assert_eq!(expired.error.as_deref(), Some(EXPIRED));
+    assert_eq!((expired.finished_at, expired.expires_at), (Some(given.now), Some(at)));
+    let mut again = new(7, "b", Expiry::After(MINUTE));
+    again.key =
+        Some(Key { text: "3".to_owned(), until: KeyUntil::End, on_conflict: OnConflict::Keep });
+    assert_eq!(given.enqueue(again), Enqueued::Accepted(job(7)), "its key is free");
+    assert_eq!(given.command(&Command::Retry { job: job(2) }), CommandOutcome::Done);
+    given.wait(MINUTE * 9);
+    assert_eq!(given.poll_for(id, 0).expired, [("b".to_owned(), 2)].into());
+    assert_eq!(given.state(job(2)), JobState::Ready, "retried by hand, it does not expire");
+    assert_eq!(given.state(job(1)), JobState::Ready, "it has begun");
+}
+
+/// While jobs of a key come, the one that waits has the payload of the latest, and is due when none has come for a time, or at most so
+/// long after the first.
+pub fn fx_a_job_that_is_asked_for_again_and_again_waits_for_the_last_but_not_for_ever<
+    T: TestStore,
+>() {
+    let (mut given, id) = Given::<T>::session();
+    let ask = |given: &Given<T>, number: u128, version| {
+        let debounce = OnConflict::Debounce(SECOND * 10);
+        given.enqueue(NewJob {
+            key: Some(Key { text: "k".to_owned(), until: KeyUntil::Start, on_conflict: debounce }),
+            when: When::After(SECOND * 3),
+            ..given.of_version(number, "a", version)
+        })
+    };
+    let first = given.now;
+    assert_eq!(ask(&given, 1, 1), Enqueued::Accepted(job(1)));
+    for (second, due) in [(2, 5), (4, 7), (6, 9), (8, 10), (9, 10)] {
+        given.wait(first.after(SECOND * second).since(given.now));
+        assert_eq!(ask(&given, 100 + u128::from(second), second), Enqueued::Replaced(job(1)));
+        let waiting = given.job(job(1));
+        assert_eq!((waiting.run_at, waiting.payload.version), (first.after(SECOND * due), second));
+        assert!(given.poll(id, &["a"]).jobs.is_empty());
+    }
+    given.wait(SECOND);
+    assert_eq!(numbers(&given.poll(id, &["a"]).jobs), [1]);
+    assert_eq!(
+        ask(&given, 2, 3),
+        Enqueued::Accepted(job(2)),
+        "what changes during a run is seen by the next"
+    );
 }

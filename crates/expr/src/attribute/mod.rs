@@ -63,7 +63,10 @@ impl Attribute {
     #[must_use]
     pub fn is_about_jobs(self) -> bool {
         self.is_limit()
-            || matches!(self, Self::OnLost | Self::MisfireWindow | Self::Queue | Self::Priority)
+            || matches!(
+                self,
+                Self::OnLost | Self::MisfireWindow | Self::Expires | Self::Queue | Self::Priority
+            )
     }
 
     /// Returns true if it is a part of `limit(…)` or `each(…)`.

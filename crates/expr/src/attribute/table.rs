@@ -169,7 +169,7 @@ const JOBS: &[RuleKind] = &[
 ];
 
 /// The jobs that code enqueues.
-const PARTITIONED: &[RuleKind] = &[RuleKind::Job];
+const ENQUEUED_ALONE: &[RuleKind] = &[RuleKind::Job];
 
 const NO_PARTITION: fn(RuleKind) -> &'static str =
     |_| "only a `#[job]` has a payload, which says to which partition it belongs";
@@ -410,6 +410,16 @@ attributes! {
         example: r#"misfire_window = "1h""#,
         aliases: &["misfire_threshold", "catch_up_window"],
     }
+    Expires "expires" "how long after it is due a job may begin" {
+        off: true,
+        rules: ENQUEUED_ALONE,
+        why_not: |rule| match rule {
+            RuleKind::Cron | RuleKind::FixedRate => "`misfire_window` says how late a tick may begin",
+            _ => "only a `#[job]` expires",
+        },
+        example: r#"expires = "1h""#,
+        aliases: &["ttl", "expires_in", "start_timeout", "expire"],
+    }
     Queue "queue" "the queue in which its jobs wait" {
         kind: Kind::Queue,
         default: Some("default"),
@@ -453,7 +463,7 @@ attributes! {
     EachRunning "each.running" "how many jobs of each partition run at once in all processes together" {
         kind: ANY_NUMBER,
         off: true,
-        rules: PARTITIONED,
+        rules: ENQUEUED_ALONE,
         why_not: NO_PARTITION,
         example: "running = 5",
         aliases: &["max_running", "slots"],
@@ -461,7 +471,7 @@ attributes! {
     EachRate "each.rate" "how many jobs of each partition start in any window of a time, in all processes together" {
         kind: Kind::Rate,
         off: true,
-        rules: PARTITIONED,
+        rules: ENQUEUED_ALONE,
         why_not: NO_PARTITION,
         example: r#"rate = "100/1m""#,
         aliases: &["starts", "per"],
@@ -469,7 +479,7 @@ attributes! {
     EachBurst "each.burst" "how many of those start at once after a rest; a tenth of them unless it is given" {
         kind: ANY_NUMBER,
         off: true,
-        rules: PARTITIONED,
+        rules: ENQUEUED_ALONE,
         why_not: NO_PARTITION,
         example: "burst = 10",
         aliases: &["at_once"],

@@ -279,6 +279,9 @@ impl Node {
         }
         let damaged = polled.damaged.into_iter();
         effects.extend(damaged.map(|damage| Effect::Event(NodeEvent::Damaged(damage))));
+        let expired = polled.expired.into_iter();
+        effects
+            .extend(expired.map(|(task, count)| Effect::Event(NodeEvent::Expired { task, count })));
         // A process that stops has nothing more to decide.
         if self.phase != NodePhase::Working {
             return;

@@ -9,11 +9,11 @@ use std::ops::Bound;
 use crate::column::JobRow;
 use crate::command::JobPause;
 use crate::id::{JobId, SessionId, StoreTime};
-use crate::job::{JobState, StoredJob};
+use crate::job::{EXPIRED_MAX, JobState, StoredJob};
 use crate::lane::{LaneGroup, Lanes, LimitsUsed, Turns, opens_at};
 use crate::limit::{Arrival, StoredLimits, TaskLimits};
 use crate::model::ModelState;
-use crate::request::{DueSchedule, Poll, Polled};
+use crate::request::{CLAIM_BYTES_MAX, DueSchedule, Poll, Polled};
 use crate::schedule::StoredSchedule;
 use crate::wait::{JobWait, PartitionDepth, WaitReason};
 
@@ -33,15 +33,18 @@ impl ModelState {
             return (Polled { now, leases, ..Polled::default() }, false);
         }
         let is_repaired = self.repair(now);
+        let expired = self.expire(now);
         let is_brought_in = self.bring_in(request, now);
         let pause = self.sessions.get(&request.session).and_then(|row| row.pause.as_ref());
         let is_paused = pause.is_some_and(|pause| pause.holds(now));
-        let limit = if is_paused { 0 } else { request.limit };
+        // No job is claimed while one is left that has expired.
+        let limit = if is_paused || expired.is_partial { 0 } else { request.limit };
         let chosen = self.choose(&Poll { limit, ..request.clone() }, turns, now);
         let jobs = chosen.jobs.into_iter();
         let jobs: Vec<StoredJob> =
             jobs.filter_map(|id| self.claim(id, request.session, now)).collect();
-        let is_changed = is_repaired || is_brought_in || !jobs.is_empty();
+        let is_changed =
+            is_repaired || is_brought_in || !expired.tasks.is_empty() || !jobs.is_empty();
         let is_known = |task: &str| request.tasks.iter().any(|room| &*room.task == task);
         let known: Vec<&StoredSchedule> = self
             .schedules
@@ -75,11 +78,32 @@ impl ModelState {
             leases,
             paused: paused.into_iter().map(|paused| paused.scope).collect(),
             is_paused,
-            is_partial: chosen.is_partial,
+            is_partial: chosen.is_partial || expired.is_partial,
             is_full: chosen.is_full,
             damaged: Vec::new(),
+            expired: expired.tasks,
         };
         (polled, is_changed)
+    }
+
+    /// Cancels jobs that have not begun by their time, the earliest first, within the bytes of a claim.
+    fn expire(&mut self, now: StoreTime) -> Expired {
+        let mut over: Vec<_> =
+            self.jobs.values().map(|row| &row.job).filter(|job| job.is_expired(now)).collect();
+        over.sort_by_key(|job| (job.expires_at, job.id));
+        let total = over.len();
+        let taken = over.into_iter().take(EXPIRED_MAX as usize).scan(0, |bytes, job| {
+            let is_first = std::mem::replace(bytes, *bytes + job.payload.bytes.len()) == 0;
+            (is_first || *bytes <= CLAIM_BYTES_MAX).then_some(job.id)
+        });
+        let taken: Vec<JobId> = taken.collect();
+        let mut expired = Expired { is_partial: taken.len() < total, ..Expired::default() };
+        for id in taken {
+            let Some(row) = self.jobs.get_mut(&id) else { continue };
+            row.job.expire(now);
+            *expired.tasks.entry(row.job.task.clone()).or_default() += 1;
+        }
+        expired
     }
 
     /// Repairs what the end of a job has left. Returns true if something was left.
@@ -215,6 +239,14 @@ impl ModelState {
 
 fn serves(request: &Poll, queue: &str) -> bool {
     request.queues.as_ref().is_none_or(|queues| queues.iter().any(|each| &**each == queue))
+}
+
+/// Jobs that a poll has cancelled, by task.
+#[derive(Default)]
+struct Expired {
+    tasks: BTreeMap<String, u64>,
+    /// True if there are more.
+    is_partial: bool,
 }
 
 /// The jobs that a poll claims.

@@ -223,7 +223,7 @@ impl ModelState {
         }
         let row = self.jobs.get_mut(&other).filter(|row| row.job.state == JobState::Ready);
         match row {
-            Some(row) if key.on_conflict == OnConflict::Replace => {
+            Some(row) if key.on_conflict != OnConflict::Keep => {
                 row.replace(new, run_at);
                 Enqueued::Replaced(other)
             }

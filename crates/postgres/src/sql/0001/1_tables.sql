@@ -126,6 +126,8 @@ create table {s}.job (
   created_at timestamptz not null,
   started_at timestamptz,
   finished_at timestamptz,
+  -- It is cancelled, unless a process has taken it by then.
+  expires_at timestamptz,
   attempt integer not null default 0 check (attempt >= 0),
   lost integer not null default 0 check (lost >= 0),
   undecoded integer not null default 0 check (undecoded >= 0),
@@ -168,6 +170,8 @@ create index job_ready on {s}.job (task, queue, priority, kind, run_at, id) wher
 create index job_lane on {s}.job (task, queue, (kind >> 5), lane, priority desc, run_at, id) where lane is not null;
 -- A running job takes a place of the limits of its task and of its partition. Nothing else does, so that no place is ever lost.
 create index job_partition on {s}.job (task, partition) where state = 'running' and partition is not null;
+-- Jobs that expire unless they are claimed.
+create index job_expiring on {s}.job (expires_at, id) where state = 'ready' and started_at is null and expires_at is not null;
 -- Jobs whose last attempt has failed.
 create index job_retrying on {s}.job (task, queue, run_at) where state = 'ready' and error is not null;
 create index job_running on {s}.job (session, is_cancel_requested) where state = 'running';

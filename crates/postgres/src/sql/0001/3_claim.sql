@@ -145,7 +145,7 @@ begin
         select j.id, j.priority, j.run_at, case when l.kind & 4 = 0 then octet_length(j.payload) else 0 end as bytes, case when j.is_key_until_start then j.key end as key
         from {s}.job j
         where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
-          and (j.run_at, j.id) >= (l.from_at, l.from_id) and j.run_at <= p_now
+          and (j.run_at, j.id) >= (l.from_at, l.from_id) and j.run_at <= p_now and {not_expired(p_now)}
         order by j.run_at, j.id limit v_sizes[l.n] for update skip locked) x) y),
   fenced as materialized (
     select o.*, nextval('{s}.fence') as fence from (
@@ -153,6 +153,42 @@ begin
       order by c.priority desc, c.run_at, c.id) o),
   {take_fenced(p_session, p_now)};
 end $$;
+
+-- Cancels jobs that no process has taken by their time, the earliest first, within the bytes of a claim. One that another transaction has
+-- locked is left to the next poll.
+create function {s}.expire(p_now timestamptz, out tasks text[], out counts bigint[], out is_partial boolean)
+language plpgsql volatile set {path} as $$
+begin
+  with over as materialized (
+    select x.id, row_number() over o as n, sum(x.bytes) over o as total
+    from (
+      select j.id, j.expires_at, octet_length(j.payload) as bytes from {s}.job j
+      where j.state = 'ready' and j.started_at is null and j.expires_at <= p_now
+      order by j.expires_at, j.id limit {expired_max} + 1 for update skip locked) x
+    window o as (order by x.expires_at, x.id)),
+  gone as (
+    delete from {s}.job j using over
+    where j.id = any(array[over.id]) and over.n <= {expired_max} and (over.n = 1 or over.total <= {claim_bytes_max})
+    returning j.id, j.session, {ended_columns}, 'cancelled' as state, j.attempt, j.undecoded, j.lost, j.max_attempts,
+      '{expired}' as error, j.attempts),
+  freed as (
+    delete from {s}.key k using gone g
+    where g.key is not null and k.task = any(array[g.task]) and k.key = g.key and k.job = g.id and k.until is null),
+  outlived as (
+    update {s}.key k set has_ended = true from gone g
+    where g.key is not null and k.task = any(array[g.task]) and k.key = g.key and k.job = g.id and k.until is not null),
+  kept as (
+    insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
+    select p_now, j.session, min(j.id::text)::uuid, max(j.id::text)::uuid, {packed} from gone j group by j.session),
+  by_task as (select g.task, count(*) as n from gone g group by g.task)
+  select array_agg(t.task order by t.task), array_agg(t.n order by t.task), coalesce(sum(t.n), 0) < (select count(*) from over)
+  into tasks, counts, is_partial from by_task t;
+end $$;
+
+-- A job that may be claimed although an expiry was not decided for it: it was locked then.
+define not_expired(now) as $$
+(j.expires_at is null or j.started_at is not null or j.expires_at > {now})
+$$;
 
 define next_job(now, lines) as $$
 (
@@ -168,7 +204,7 @@ $$;
 define claimed_job() as $$
 false, null::timestamptz, null::boolean, null::text[], null::timestamptz, null::timestamptz, null::uuid[], null::bigint[],
         null::uuid[], null::bigint[], null::boolean[], null::text, null::text[], null::text[], null::boolean, null::text, null::boolean, null::boolean,
-        {job_columns}
+        null::text[], null::bigint[], {job_columns}
 $$;
 
 create function {s}.poll(
@@ -178,7 +214,8 @@ create function {s}.poll(
 returns table (
   is_answer boolean, now timestamptz, is_alive boolean, due text[], next_job timestamptz, next_tick timestamptz,
   cancel_jobs uuid[], cancel_fences bigint[], leases uuid[], marks bigint[], are_over boolean[], walk text,
-  paused_tasks text[], paused_queues text[], is_paused boolean, turns text, is_partial boolean, is_full boolean, {job_types})
+  paused_tasks text[], paused_queues text[], is_paused boolean, turns text, is_partial boolean, is_full boolean,
+  expired_tasks text[], expired_counts bigint[], {job_types})
 language plpgsql volatile {plans} as $$
 #variable_conflict use_column
 declare
@@ -215,6 +252,12 @@ begin
         perform {s}.after_job(v_schedule, poll.now);
       end if;
     end loop;
+    b := {s}.expire(poll.now);
+    select b.tasks, b.counts, b.is_partial into expired_tasks, expired_counts, is_partial;
+    -- No job is claimed while one is left that has expired.
+    if is_partial then
+      p_limit := 0;
+    end if;
     {read_pauses(poll.now, paused_tasks, paused_queues, v_resumed)}
     if p_queues is distinct from '{}' then
       if v_walk.lines is not null and (not p_may_walk or poll.now between v_walk.until - '1 minute'::interval and v_walk.until) then
@@ -250,7 +293,7 @@ begin
         select d.task from (select distinct l.task from unnest(v_due) l where exists (select from {s}.task_limit)) d
         where {s}.is_limited(d.task));
       b := {s}.bring_in(poll.now, array(select l from unnest(v_due) l where l.kind & 8 > 0 or l.task = any(v_limited)));
-      select v_groups || b.groups, b.is_partial into v_groups, is_partial;
+      select v_groups || b.groups, is_partial or b.is_partial into v_groups, is_partial;
       v_due := array(select l from unnest(v_due) l where l.kind & 8 = 0 and l.task <> all(v_limited));
     end if;
     if is_paused then

@@ -203,7 +203,7 @@ begin
         row_number() over (partition by o.n order by x.priority desc, x.run_at, x.id) as k
       from open o cross join lateral (
         select j.id, j.priority, j.run_at, j.kind, octet_length(j.payload) as bytes from {s}.job j
-        where {in_group(p_group)} and j.lane = o.lane
+        where {in_group(p_group)} and j.lane = o.lane and {not_expired(p_time)}
         order by j.priority desc, j.run_at, j.id limit greatest(o.size, 0) for update skip locked) x
       order by k, o.n
     loop

@@ -107,6 +107,7 @@ declare
 begin
   v.state := 'ready';
   v.run_at := p_now;
+  v.expires_at := null;
   v.finished_at := null;
   v.max_attempts := greatest(v.max_attempts, v.attempt + 1);
   v.lost := 0;
@@ -133,7 +134,7 @@ begin
     elsif v.state = 'running' then
       return v.state;
     elsif v.state = 'ready' then
-      update {s}.job set run_at = v_now, finished_at = null where id = p_job;
+      update {s}.job set run_at = v_now, expires_at = null, finished_at = null where id = p_job;
       perform {nudge};
       return 'ok';
     end if;
@@ -142,7 +143,7 @@ begin
       if v_other <> p_job then
         return v_other::text;
       elsif v_other is null and v.state = 'parked' then
-        update {s}.job set state = 'ready', run_at = v_now, finished_at = null,
+        update {s}.job set state = 'ready', run_at = v_now, expires_at = null, finished_at = null,
           max_attempts = greatest(max_attempts, attempt + 1), lost = 0, undecoded = 0
         where id = p_job;
         perform {nudge};
