@@ -229,7 +229,7 @@ CREATE TABLE scheduler_job (
 
 CREATE INDEX scheduler_job_lane ON scheduler_job (task, queue, payload_version, lane, band, run_at, id) WHERE lane IS NOT NULL;
 
--- How many run of a task and a partition: a running job takes a place of its limit, and nothing else does.
+-- A running job takes a place of the limits of its task and partition, and nothing else does.
 CREATE INDEX scheduler_job_partition ON scheduler_job (task, partition) WHERE state = 'running' AND partition IS NOT NULL;
 
 -- The limits of tasks. `gap` and `burst` are those of a rate, in nanoseconds and starts.
