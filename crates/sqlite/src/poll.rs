@@ -79,10 +79,9 @@ impl Tx<'_> {
         *is_partial = over.len() > EXPIRED_MAX as usize;
         over.truncate(EXPIRED_MAX as usize);
         let (mut bytes, mut expired) = (0, BTreeMap::new());
-        for mut row in over {
-            let is_first = bytes == 0;
+        for (before, mut row) in over.into_iter().enumerate() {
             bytes += row.job.payload.bytes.len();
-            if !is_first && bytes > CLAIM_BYTES_MAX {
+            if before > 0 && bytes > CLAIM_BYTES_MAX {
                 *is_partial = true;
                 break;
             }

@@ -17,7 +17,7 @@ use crate::common::{END, Folder, TestSqlite, jobs, open, poll_of};
 const LARGE: [&str; 4] = ["scheduler_job", "scheduler_done", "scheduler_key", "scheduler_action"];
 
 /// The steps that are no equality with a column, how many statements have each, and why it is bounded.
-const RANGES: [(&str, usize, &str); 18] = [
+const RANGES: [(&str, usize, &str); 19] = [
     ("SEARCH scheduler_action USING COVERING INDEX scheduler_action_at (at<?)", 1, "pruned now"),
     (
         "SEARCH scheduler_action USING INDEX scheduler_action_at (at>? AND (at,id)<(?,?))",
@@ -45,6 +45,11 @@ const RANGES: [(&str, usize, &str); 18] = [
         "SEARCH scheduler_job USING INDEX sqlite_autoindex_scheduler_job_1 (id<?)",
         1,
         "many are in line",
+    ),
+    (
+        "SEARCH scheduler_job USING INDEX scheduler_job_expiring (expires_at>? AND expires_at<?)",
+        1,
+        "a limit",
     ),
     ("SEARCH scheduler_job USING INDEX scheduler_job_key", 1, "the first task"),
     ("SEARCH scheduler_job USING INDEX scheduler_job_key (task>?)", 1, "the next task"),

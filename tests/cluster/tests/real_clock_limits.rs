@@ -128,7 +128,8 @@ impl Stage {
     }
 
     fn waiting(&mut self, task: &str) -> i64 {
-        let sql = format!("select count(*) from {}.job where task = $1 and state = 'ready'", self.schema);
+        let sql =
+            format!("select count(*) from {}.job where task = $1 and state = 'ready'", self.schema);
         self.client.query_one(&sql, &[&task]).expect("a count").get(0)
     }
 
@@ -221,13 +222,17 @@ fn limits_and_turns_of_four_processes_hold_at_each_commit_under_kills_and_freeze
     let most = most_in_a_window(&limited, RATE.1);
     assert!(most <= RATE.0, "{most} starts of a partition in {:?}", RATE.1);
     let partitions: BTreeMap<String, String> = {
-        let sql = format!("select id::text, partition from {}.jobs where task = 'limited'", stage.schema);
+        let sql =
+            format!("select id::text, partition from {}.jobs where task = 'limited'", stage.schema);
         let rows = stage.client.query(&sql, &[]).expect("the jobs");
         rows.iter().map(|row| (row.get(0), row.get(1))).collect()
     };
     let runs: Vec<Run> = stage.gone.iter().chain(&stage.running).flat_map(Process::runs).collect();
     let at_once = most_at_once(&runs, &partitions);
-    assert!(at_once <= usize::try_from(EACH).expect("small"), "{at_once} bodies of a partition at once");
+    assert!(
+        at_once <= usize::try_from(EACH).expect("small"),
+        "{at_once} bodies of a partition at once"
+    );
     let shares = shares(&fair);
     println!(
         "{} starts within limits of {ALL} and {EACH}, at most {most} in a window, {at_once} bodies at once; {} fair starts; \

@@ -436,6 +436,7 @@ pub fn fx_a_job_that_has_not_begun_by_its_time_is_cancelled<T: TestStore>() {
             on_conflict: OnConflict::Keep,
         }),
         expires: Some(expires),
+        max_attempts: 2,
         ..NewJob::new(job(number), task)
     };
     let at = given.now.after(MINUTE);

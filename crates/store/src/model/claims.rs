@@ -92,11 +92,14 @@ impl ModelState {
             self.jobs.values().map(|row| &row.job).filter(|job| job.is_expired(now)).collect();
         over.sort_by_key(|job| (job.expires_at, job.id));
         let total = over.len();
-        let taken = over.into_iter().take(EXPIRED_MAX as usize).scan(0, |bytes, job| {
-            let is_first = std::mem::replace(bytes, *bytes + job.payload.bytes.len()) == 0;
-            (is_first || *bytes <= CLAIM_BYTES_MAX).then_some(job.id)
-        });
-        let taken: Vec<JobId> = taken.collect();
+        let mut bytes = 0;
+        let mut fits = |(before, job): &(usize, &StoredJob)| {
+            bytes += job.payload.bytes.len();
+            *before == 0 || bytes <= CLAIM_BYTES_MAX
+        };
+        let taken =
+            over.into_iter().take(EXPIRED_MAX as usize).enumerate().take_while(|next| fits(next));
+        let taken: Vec<JobId> = taken.map(|(_, job)| job.id).collect();
         let mut expired = Expired { is_partial: taken.len() < total, ..Expired::default() };
         for id in taken {
             let Some(row) = self.jobs.get_mut(&id) else { continue };
