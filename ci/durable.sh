@@ -6,6 +6,7 @@
 #   ci/durable.sh processes [brief]        the contract with real processes on both stores, in its full length
 #   ci/durable.sh ticks [SECONDS]          how soon each tick of a schedule starts in four processes: a measurement
 #   ci/durable.sh outage                   jobs of two processes through an outage of two leases: a measurement
+#   ci/durable.sh limits [SECONDS]         limits and turns of four processes under kills, judged in the database at each commit
 #   ci/durable.sh chaos [SECONDS [SEED]]   random kills, freezes, failures of the network and restarts of PostgreSQL, judged
 #                                          from the journals
 #
@@ -40,6 +41,11 @@ step_outage() {
   TEST_CLUSTER_STORE=postgres cargo test --release -p cluster --test cluster -- --ignored --nocapture how_long
 }
 
+step_limits() {
+  TEST_CLUSTER_STORE=postgres TEST_LIMITS_SECONDS="${1:-600}" \
+    cargo test --release -p cluster --test cluster -- --nocapture limits_and_turns
+}
+
 step_chaos() {
   TEST_CLUSTER_STORE=postgres TEST_CHAOS_SECONDS="${1:-1800}" TEST_CHAOS_SEED="${2:-1}" \
     cargo test --release -p cluster --test cluster -- --ignored --nocapture chaos
@@ -52,6 +58,7 @@ case "${1:-}" in
     step_processes
     step_ticks
     step_outage
+    step_limits
     step_chaos
     ;;
   *) "step_$1" "${@:2}" ;;

@@ -9,6 +9,7 @@
 //! | [`settings`] | those who change schedules without a build |
 //! | [`production`], [`process`], [`kubernetes`], [`observe`], [`incidents`] | those who run a program |
 //! | [`durable`], [`durable_details`] | those whose jobs have to survive a restart, or are shared by processes |
+//! | [`limits`] | those whose jobs call an API with a limit, or belong to tenants |
 //! | [`outbox`] | those whose jobs belong to a transaction of their own |
 //! | [`web_and_worker`] | those whose web processes enqueue what workers run |
 //! | [`cluster`] | those who run several processes on a store |
@@ -53,17 +54,25 @@ pub mod from_spring {}
 /// [any]: crate::guide::outbox#from-any-language
 /// [cli]: https://docs.rs/scheduler-cli
 /// [dashboard]: https://docs.rs/scheduler-dashboard
+/// [limits]: crate::guide::limits
 /// [production]: crate::guide::observe#events
 /// [testing]: ../../testing/index.html
 #[cfg_attr(feature = "durable", doc = include_str!("../docs/from-celery.md"))]
 pub mod from_celery {}
 
 /// [dashboard]: https://docs.rs/scheduler-dashboard
+/// [limits]: crate::guide::limits
 /// [production]: crate::guide::observe#following-a-job
 /// [testing]: ../../testing/index.html#durable-tasks
 /// [transactional]: crate::guide::outbox
 #[cfg_attr(feature = "durable", doc = include_str!("../docs/from-sidekiq.md"))]
 pub mod from_sidekiq {}
+
+/// [lease]: crate::guide::cluster
+/// [pause]: crate::guide::durable
+/// [testing]: ../../testing/index.html
+#[cfg_attr(feature = "durable", doc = include_str!("../docs/limits.md"))]
+pub mod limits {}
 
 /// [cli]: https://docs.rs/scheduler-cli
 /// [durable]: crate::guide::durable
@@ -150,6 +159,7 @@ pub mod simulations {}
 /// [incidents]: crate::guide::incidents
 /// [instances]: crate::guide::production#several-instances
 /// [last-success]: crate::guide::observe#metrics
+/// [limits]: crate::guide::limits
 /// [monitors]: https://docs.rs/scheduler-monitors
 /// [outbox]: crate::guide::outbox
 /// [pausing]: crate::guide::durable#pausing

@@ -89,7 +89,9 @@ pub use define::entry::TaskList;
 pub use define::schedule::{IntoDuration, IntoInstant, Schedule};
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
-pub use durable::{EnqueueError, Job, Jobs, JobsError, NodeOptions, Payload, Schedules, Unsent};
+pub use durable::{
+    EnqueueError, Job, Jobs, JobsError, Limit, NodeOptions, Payload, Schedules, Unsent,
+};
 pub use observe::{
     Counters, Event, EventKind, Failure, Listener, Longest, Outcome, PanicPlace, ParkedJob,
     PoolSnapshot, RuleKind, RunRecord, SkipReason, StopReason, StoreEvent, TaskSnapshot, TaskState,

@@ -147,7 +147,7 @@ mod durable {
 
     use super::{Entry, Run, TaskError};
     pub use crate::durable::Job;
-    use crate::durable::{self, Payload};
+    use crate::durable::{self, Partition, Payload};
 
     /// A job without a payload.
     pub fn job(entry: &'static Entry) -> Job {
@@ -157,6 +157,11 @@ mod durable {
     /// A job with a payload.
     pub fn job_with<T: Payload>(entry: &'static Entry, payload: &T) -> Job {
         Job::with(entry, payload)
+    }
+
+    /// The job in a partition.
+    pub fn partitioned<P: Partition + ?Sized>(job: Job, partition: &P) -> Job {
+        job.partition(partition)
     }
 
     /// The payload of a run.

@@ -4,14 +4,16 @@
 //!
 //! Times are those of the store's clock. A [`StoreTime`] is one to the microsecond, and converts from and into a `DateTime<Utc>`.
 
-pub use crate::durable::{EnqueueIn, EnqueueInAsync, UnknownTask, new_action};
+pub use crate::durable::{EnqueueIn, EnqueueInAsync, Partition, UnknownTask, new_action};
 pub use scheduler_store::{
     Action, ActionFilter, ActionId, AttemptOutcome, BulkOutcome, CLOCK_OFF, CommandOutcome,
     DEFAULT_QUEUE, DecodeError, Enqueued, Fence, JobAction, JobAttempt, JobFilter, JobId, JobPause,
-    JobState, Key, KeyUntil, Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap, Override,
-    Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority, QueueDepth, Refusal,
-    ScheduleEnd, SessionEnd, SessionId, SessionInfo, SessionTask, Signature, Skips, Store,
-    StoreError, StoreTime, StoredJob, StoredSchedule, TargetKind, Uuid, VersionDepth, When,
+    JobState, JobWait, Key, KeyUntil, Limit as LimitValue, LimitOverride, LimitScope, Model,
+    NewJob, Next, OnConflict, OnLost, Origin, Overlap, Override, PartitionDepth,
+    Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority, QueueDepth, Rate,
+    Refusal, ScheduleEnd, SessionEnd, SessionId, SessionInfo, SessionTask, Signature, Skips, Store,
+    StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule, TargetKind, Uuid, VersionDepth,
+    WaitReason, When,
 };
 
 /// For the dashboard.

@@ -49,6 +49,7 @@ pub fn scheduled(
     annotate(options.into(), &item.into()).into()
 }
 
+/// [limits]: https://docs.rs/scheduler-rs/latest/scheduler/guide/limits/
 /// [scheduled]: macro@crate::scheduled
 #[doc = include_str!("job.md")]
 #[doc(alias = "enqueue")]

@@ -91,6 +91,8 @@ pub struct JobFacts {
     pub aliases: &'static [&'static str],
     /// Why a payload of a version with these bytes could not be decoded; `None` if there is no payload.
     pub check: Option<CheckPayload>,
+    /// True if there is an expression for the partition.
+    pub is_partitioned: bool,
 }
 
 type CheckPayload = fn((u32, &[u8])) -> Result<(), String>;

@@ -259,6 +259,28 @@ impl Schedule {
         self.set(Attribute::Priority, priority.name())
     }
 
+    /// The number of its jobs that run at once in all processes together; only of a [durable](Self::durable) schedule.
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn limit_running(self, jobs: u32) -> Self {
+        self.set(Attribute::LimitRunning, jobs.to_string())
+    }
+
+    /// The number of its jobs that start in any window of a time, as `100/1m`, in all processes together; only of a
+    /// [durable](Self::durable) schedule.
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn limit_rate(self, rate: impl Into<String>) -> Self {
+        self.set(Attribute::LimitRate, rate)
+    }
+
+    /// The number of those that start at once after a rest.
+    #[cfg(feature = "durable")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
+    pub fn limit_burst(self, jobs: u32) -> Self {
+        self.set(Attribute::LimitBurst, jobs.to_string())
+    }
+
     /// Disables the task with `false`.
     pub fn enabled(self, is_enabled: bool) -> Self {
         self.set(Attribute::Enabled, is_enabled.to_string())

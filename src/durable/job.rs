@@ -7,10 +7,13 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use scheduler_expr::Attribute;
 use scheduler_store::{
-    JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload as Stored, Priority, Uuid, When,
+    Expiry, JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload as Stored, Priority, Uuid,
+    When,
 };
 
 use crate::define::entry::Entry;
+use crate::durable::limits::is_limited;
+use crate::durable::partition::Partition;
 use crate::durable::payload::{Payload, encoded};
 use crate::observe::TraceContext;
 
@@ -41,7 +44,7 @@ use crate::observe::TraceContext;
 pub struct Job {
     new: NewJob,
     key: Option<(String, KeyUntil)>,
-    replaces: bool,
+    on_conflict: OnConflict,
     set: SetOptions,
     /// Why it cannot be enqueued.
     fault: Option<Arc<str>>,
@@ -67,6 +70,8 @@ struct SetOptions {
     queue: bool,
     priority: bool,
     max_attempts: bool,
+    partition: bool,
+    expires: bool,
 }
 
 impl Job {
@@ -74,7 +79,7 @@ impl Job {
     pub(crate) fn of(entry: &'static Entry) -> Self {
         let new = NewJob::new(new_id(), entry.name);
         let (set, key, fault, sent) = <_>::default();
-        let mut job = Self { new, key, replaces: false, set, fault, sent };
+        let mut job = Self { new, key, on_conflict: OnConflict::Keep, set, fault, sent };
         job.take_options(&JobOptions::of_entry(entry));
         job
     }
@@ -168,9 +173,47 @@ impl Job {
     }
 
     /// A job that waits with the same key gets the payload, the priority, the due time and the attempts of this one.
-    #[doc(alias = "debounce")]
     pub fn replace(mut self) -> Self {
-        self.replaces = true;
+        self.on_conflict = OnConflict::Replace;
+        self
+    }
+
+    /// Waits until no job of this key was enqueued for this time, and runs with the payload of the latest; at most so long after the
+    /// first. One that comes while it runs is the first of the next.
+    ///
+    /// The same as [`after`](Self::after) this time, [`key_until_start`](Self::key_until_start) and [`replace`](Self::replace), with
+    /// an end.
+    ///
+    /// ```no_run,standalone_crate
+    /// # use scheduler::{Jobs, job};
+    /// # use std::time::Duration;
+    /// # #[job(name = "index")]
+    /// # fn index(#[payload] page: u32) {}
+    /// # fn saved(jobs: &Jobs) -> Result<(), scheduler::EnqueueError> {
+    /// let (wait, at_most) = (Duration::from_secs(5), Duration::from_secs(60));
+    /// jobs.enqueue(index::job(17).debounce("page-17", wait, at_most))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn debounce(mut self, key: impl Into<String>, wait: Duration, at_most: Duration) -> Self {
+        self.key = Some((key.into(), KeyUntil::Start));
+        self.new.when = When::After(wait.min(at_most));
+        self.on_conflict = OnConflict::Debounce(at_most);
+        self
+    }
+
+    /// Is cancelled if no process has taken it this long after it was due: late, it is of no use.
+    #[doc(alias = "ttl")]
+    #[doc(alias = "expires_in")]
+    #[doc(alias = "start_timeout")]
+    pub fn expires(mut self, time: Duration) -> Self {
+        (self.new.expires, self.set.expires) = (Some(Expiry::After(time)), true);
+        self
+    }
+
+    /// Is cancelled if no process has taken it by this instant of the store's clock.
+    pub fn expires_at(mut self, instant: impl Into<DateTime<Utc>>) -> Self {
+        (self.new.expires, self.set.expires) = (Some(Expiry::At(instant.into().into())), true);
         self
     }
 
@@ -191,6 +234,16 @@ impl Job {
         self
     }
 
+    /// The part of its task's jobs that it belongs to, such as a tenant, in place of the one that the annotation computes from
+    /// the payload: limits count in each partition, and partitions [take turns](crate::guide::limits). At most 250 bytes.
+    #[doc(alias = "tenant")]
+    #[doc(alias = "group")]
+    #[doc(alias = "fairness_key")]
+    pub fn partition(mut self, partition: impl Partition) -> Self {
+        (self.new.partition, self.set.partition) = (Some(partition.to_text().into_owned()), true);
+        self
+    }
+
     /// The queue in which it waits.
     pub fn queue(mut self, name: impl Into<String>) -> Self {
         (self.new.queue, self.set.queue) = (name.into(), true);
@@ -208,7 +261,7 @@ impl Job {
 
     /// Takes the options of the task that the code has not set.
     pub(super) fn take_options(&mut self, options: &JobOptions) {
-        let JobOptions { queue, priority, max_attempts, on_lost } = options;
+        let JobOptions { queue, priority, max_attempts, on_lost, is_limited, expires } = options;
         if !self.set.queue {
             self.new.queue.clone_from(queue);
         }
@@ -218,6 +271,12 @@ impl Job {
         if !self.set.max_attempts {
             self.new.max_attempts = *max_attempts;
         }
+        if !self.set.partition {
+            self.new.partition = is_limited.then(String::new);
+        }
+        if !self.set.expires {
+            self.new.expires = expires.map(Expiry::After);
+        }
         self.new.on_lost = *on_lost;
     }
 
@@ -226,9 +285,9 @@ impl Job {
         if let Some(fault) = &self.fault {
             return Err(fault.to_string());
         }
-        let on_conflict = if self.replaces { OnConflict::Replace } else { OnConflict::Keep };
+        let on_conflict = self.on_conflict;
         let key = self.key.clone().map(|(text, until)| Key { text, until, on_conflict });
-        if key.is_none() && self.replaces {
+        if key.is_none() && on_conflict != OnConflict::Keep {
             return Err("it replaces none, because it has no key: add `.key(…)`".to_owned());
         }
         let mut new = NewJob { key, ..self.new.clone() };
@@ -244,7 +303,8 @@ impl Job {
 
     /// Returns true if it has what a schedule decides for each of its jobs.
     pub(super) fn is_timed(&self) -> bool {
-        self.new.when != When::Now || self.key.is_some() || self.replaces
+        let replaces = self.on_conflict != OnConflict::Keep;
+        self.new.when != When::Now || self.key.is_some() || replaces
     }
 }
 
@@ -255,6 +315,10 @@ pub(crate) struct JobOptions {
     pub(crate) priority: Priority,
     pub(crate) max_attempts: u32,
     pub(crate) on_lost: OnLost,
+    /// True if there is a limit: then a job without a partition is in the one without a name.
+    pub(crate) is_limited: bool,
+    /// The time after which they expire.
+    pub(crate) expires: Option<Duration>,
 }
 
 impl JobOptions {
@@ -272,6 +336,9 @@ impl JobOptions {
             priority: priority.unwrap_or_default(),
             max_attempts: retries.unwrap_or_default().saturating_add(1),
             on_lost: on_lost.unwrap_or_default(),
+            is_limited: is_limited(&text),
+            expires: text(Attribute::Expires)
+                .and_then(|text| Attribute::Expires.parse_duration(text, None).ok()),
         }
     }
 }

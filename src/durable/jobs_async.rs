@@ -8,8 +8,9 @@ use std::time::Duration;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
-    Action, ActionFilter, Enqueued, JobFilter, JobId, JobPause, Payload, QueueDepth, SessionId,
-    SessionInfo, StoreError, StoredJob, StoredSchedule,
+    Action, ActionFilter, Enqueued, JobFilter, JobId, JobPause, JobWait, PartitionDepth, Payload,
+    QueueDepth, SessionId, SessionInfo, StoreError, StoredJob, StoredLimit, StoredSchedule,
+    WaitReason,
 };
 
 use crate::base::sync::Mutex;
@@ -17,6 +18,7 @@ use crate::define::schedule::Schedule;
 use crate::durable::error::{EnqueueError, JobsError};
 use crate::durable::job::Job;
 use crate::durable::jobs::{Asking, Jobs, sole};
+use crate::durable::limits::Limit;
 use crate::durable::schedules::Schedules;
 use crate::observe::catch;
 use crate::run::Pause;
@@ -113,6 +115,12 @@ impl Jobs {
         pause_node_async = pause_node(session: SessionId, pause: &Pause) -> ();
         resume_node_async = resume_node(session: SessionId) -> ();
         pauses_async = pauses() -> Vec<JobPause>;
+        set_limit_async = set_limit(task: &str, limit: Limit) -> ();
+        reset_limit_async = reset_limit(task: &str) -> ();
+        limits_async = limits() -> Vec<StoredLimit>;
+        why_async = why(id: JobId) -> Option<WaitReason>;
+        waits_async = waits(jobs: &[JobId]) -> Vec<JobWait>;
+        partitions_async = partitions(task: &str, limit: u32) -> Vec<PartitionDepth>;
         actions_async = actions(filter: &ActionFilter, limit: u32) -> Vec<Action>;
     }
 

@@ -7,9 +7,9 @@
 //!
 //! | files | what |
 //! |---|---|
-//! | `job`, `payload` | a job as code makes it; its argument as JSON |
+//! | `job`, `payload`, `partition` | a job as code makes it; its argument as JSON; the partition as a text |
 //! | `client`, `jobs_async` | the one way to the store, with an estimate of its clock; threads that ask for async code |
-//! | `jobs`, `outbox`, `schedules`, `pauses`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
+//! | `jobs`, `outbox`, `schedules`, `pauses`, `limits`, `error` | the handle: enqueue, also in a transaction of the program; ask; control |
 //! | `rule` | from a planned task to the rule in the store, and from the rule to its ticks |
 //! | `node`, `node_options`, `driver` | the node of this process: its parts, its options, its threads |
 //!
@@ -27,9 +27,11 @@ mod error;
 mod job;
 mod jobs;
 mod jobs_async;
+mod limits;
 mod node;
 mod node_options;
 mod outbox;
+mod partition;
 mod pauses;
 mod payload;
 mod rule;
@@ -47,10 +49,12 @@ pub use job::Job;
 pub(crate) use job::identities_from;
 pub use jobs::Jobs;
 pub(crate) use jobs::KnownTask;
+pub use limits::Limit;
 pub(crate) use node::{DurableSchedule, JobTask, Node, NodeInput, NodeSetup, Simulated, process};
 pub(crate) use node_options::JobKinds;
 pub use node_options::NodeOptions;
 pub use outbox::{EnqueueIn, EnqueueInAsync};
+pub use partition::Partition;
 pub(crate) use pauses::OnPause;
 pub use payload::Payload;
 pub(crate) use payload::{decode, decoded, stringify_error};

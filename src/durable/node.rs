@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use scheduler_core::{Clock, VirtualWorkers};
 use scheduler_node::{Policy, Rng, TaskConfig};
-use scheduler_store::{Model, OnLost, ScheduleSpec, Uuid};
+use scheduler_store::{LimitSpec, Model, OnLost, ScheduleSpec, Uuid};
 
 use crate::define::calendar::Calendar;
 use crate::durable::client::Client;
 use crate::durable::driver::{DriverParts, NodeDriver, Reports, Rest, SimulatedNodes};
 use crate::durable::jobs::Jobs;
+use crate::durable::limits::limits_of;
 use crate::durable::node_options::{ASYNC_JOBS, JobKinds, NodeOptions, program};
 use crate::durable::rule::TextRules;
 use crate::durable::rule::{definition_of, policy_of};
@@ -79,6 +80,7 @@ impl Node {
             pools.len()
         });
         config.definitions = schedules.iter().map(|schedule| schedule.definition.clone()).collect();
+        config.limits = tasks.iter().map(|task| task.limits.clone()).collect();
         config.tasks = tasks.iter().flat_map(|task| configs(task, &pools, of_async)).collect();
         let rules = Arc::new(TextRules::new(&schedules, calendars));
         let seed =
@@ -190,6 +192,8 @@ pub(crate) struct JobTask {
     pub(crate) control: Control,
     /// The greatest number of its jobs that run at once in this process; none for any number.
     pub(crate) max_concurrent: Option<NonZeroU32>,
+    /// The greatest number in all processes together, in all and in each partition.
+    limits: LimitSpec,
     /// The pool whose threads its runs hold; none of an async function.
     blocking_pool: Option<Arc<str>>,
     /// After what time a failed job is tried again.
@@ -218,6 +222,7 @@ impl JobTask {
             version: known_version(spec),
             control: control.clone(),
             max_concurrent: spec.policy.max_concurrent,
+            limits: limits_of(spec, durable),
             blocking_pool: holds_threads.then(|| Arc::clone(&spec.facts.pool)),
             retry: spec.policy.retry,
             is_abandon: durable.on_lost == OnLost::Abandon,

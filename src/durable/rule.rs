@@ -17,6 +17,7 @@ use crate::define::calendar::Calendar;
 use crate::define::schedule::length_text;
 use crate::define::settings::word;
 use crate::durable::job::JobOptions;
+use crate::durable::limits::is_limited;
 use crate::durable::node::DurableSchedule;
 use crate::task::{self, DurableOptions, Rule, TaskSpec};
 
@@ -28,6 +29,8 @@ pub(crate) fn options_of(spec: &TaskSpec) -> Option<JobOptions> {
         priority: durable.priority,
         max_attempts: spec.policy.retry.max.saturating_add(1),
         on_lost: durable.on_lost,
+        is_limited: is_limited(&|attribute| durable.limit(attribute)),
+        expires: durable.expires,
     })
 }
 
@@ -40,13 +43,15 @@ pub(super) fn policy_of(spec: &TaskSpec, durable: &DurableOptions) -> Policy {
 /// A durable schedule as this process registers it; `None` if the task has none.
 pub(super) fn definition_of(spec: &TaskSpec) -> Option<ScheduleSpec> {
     let durable = spec.durable.as_ref()?;
-    let JobOptions { queue, priority, max_attempts, on_lost } = options_of(spec)?;
+    let options = options_of(spec)?;
+    let JobOptions { queue, priority, max_attempts, on_lost, .. } = options;
     Some(ScheduleSpec {
         name: spec.name().to_string(),
         task: spec.name().to_string(),
         payload: Payload::default(),
         queue,
         priority,
+        partition: options.is_limited.then(String::new),
         rule: rule_of(spec, durable, false)?,
         calculator: calculator(&spec.policy),
         overlap: spec.policy.overlap,

@@ -210,6 +210,7 @@ impl Schedules {
             payload: new.payload,
             queue: new.queue,
             priority: new.priority,
+            partition: new.partition,
             max_attempts: new.max_attempts,
             on_lost: new.on_lost,
             rule,

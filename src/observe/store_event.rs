@@ -212,6 +212,14 @@ pub enum StoreEvent {
         /// Why.
         reason: Arc<str>,
     },
+    /// Jobs were cancelled, because no process had taken them by the time at which they expire.
+    #[non_exhaustive]
+    JobsExpired {
+        /// Their kind.
+        task: Arc<str>,
+        /// The number of jobs.
+        count: u64,
+    },
     /// A row of the store cannot be read.
     #[non_exhaustive]
     Damaged {
@@ -247,6 +255,7 @@ impl StoreEvent {
             Self::Away { .. } => "away",
             Self::Back { .. } => "back",
             Self::Refused { .. } => "refused",
+            Self::JobsExpired { .. } => "jobs_expired",
             Self::Damaged { .. } => "damaged",
         }
     }
@@ -322,6 +331,10 @@ impl fmt::Display for StoreEvent {
             Self::Back { after } => write!(f, "the store answers again after {}", duration(*after)),
             Self::Refused { request, reason } => {
                 write!(f, "the store has refused the request `{request}`: {reason}")
+            }
+            Self::JobsExpired { task, count } => {
+                let jobs = plural(*count, "job");
+                write!(f, "{jobs} of `{task}` expired: no process had taken them by their time")
             }
             Self::Damaged { row, reason } => write!(f, "damaged row {row} in the store: {reason}"),
         }

@@ -169,10 +169,22 @@ pub(crate) struct DurableOptions {
     pub(crate) on_lost: OnLost,
     /// The age up to which a missed fire time still runs; `None` for any age.
     pub(crate) misfire_window: Option<Duration>,
+    /// How long after it is due a job may begin.
+    pub(crate) expires: Option<Duration>,
     pub(crate) queue: String,
     pub(crate) priority: Priority,
+    /// The attributes that limit its jobs, each with a checked text.
+    pub(crate) limits: Vec<(Attribute, String)>,
     /// The attributes that make its rule, each in its only spelling; none of a job.
     pub(crate) timing: Vec<(Attribute, String)>,
+}
+
+#[cfg(feature = "durable")]
+impl DurableOptions {
+    /// The text of an attribute that limits its jobs.
+    pub(crate) fn limit(&self, attribute: Attribute) -> Option<&str> {
+        self.limits.iter().find(|(known, _)| *known == attribute).map(|(_, text)| text.as_str())
+    }
 }
 
 impl TaskSpec {

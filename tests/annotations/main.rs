@@ -42,6 +42,7 @@ mod rolling_upgrades;
 mod signed;
 mod simulated_cluster;
 mod simulated_jobs;
+mod simulated_limits;
 mod simulated_nodes;
 mod simulated_outages;
 mod simulated_pauses;

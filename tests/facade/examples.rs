@@ -396,6 +396,13 @@ fn settings() {
 }
 
 #[test]
+fn limits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ended = run("limits", |command| command.current_dir(folder.path()));
+    ended.check(&["call-api each: 1 running, 2 starts in 1s", "ada: order 2", "flood: order 6"]);
+}
+
+#[test]
 fn pools() {
     let ended = run("pools", plainly);
     ended.check(&["tick on scheduling-1", "upload begins on io-", "download begins on io-"]);

@@ -103,6 +103,8 @@ json! {
         fence: u64,
         is_cancel_requested: bool,
     } optional {
+        /// The part of its task's jobs that it belongs to.
+        partition: String,
         key: String,
         session: String,
         /// The process that runs it, if its session is known.

@@ -151,7 +151,7 @@
         job.state === "parked" && el("p", el("a", { href: groupLink("parked", { task: job.task, error: job.error.split("\n")[0].slice(0, 100) }) }, "All jobs that are parked by this error"))),
       el("div.grid",
         card("h-job", "Job", factsOf(
-          ["Identity", el("code", job.id)], ["Task", tasks.has(job.task) ? linkTo(job.task) : job.task], ["Queue", job.queue + (job.priority === "normal" ? "" : ", " + job.priority)], ["Key", job.key],
+          ["Identity", el("code", job.id)], ["Task", tasks.has(job.task) ? linkTo(job.task) : job.task], ["Queue", job.queue + (job.priority === "normal" ? "" : ", " + job.priority)], ["Partition", job.partition], ["Key", job.key],
           ["Schedule", job.schedule && job.schedule + (job.tick ? "" : ", by hand")], ["Tick", at("tick")], ["Missed before", job.missed])),
         card("h-times", "Times", factsOf(["Accepted", at("createdAt")], ["Due", at("runAt")], ["Started", at("startedAt")], ["Ended", at("finishedAt")])),
         card("h-attempts", "Attempts", factsOf(

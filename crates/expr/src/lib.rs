@@ -49,7 +49,9 @@ mod pasted;
 mod placeholder;
 mod zone;
 
-pub use attribute::{Attribute, AttributeError, Kind, Role, Row, RuleKind, assignment};
+pub use attribute::{
+    Attribute, AttributeError, Kind, Role, Row, RuleKind, assignment, default_burst,
+};
 pub use attribute::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, Word};
 pub use calendar::CalendarDays;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Next, ScheduleSpec, SessionTask, StoreTime, StoredSchedule};
+use scheduler_store::{LimitSpec, Next, ScheduleSpec, SessionTask, StoreTime, StoredSchedule};
 
 pub use scheduler_expr::Misfire;
 
@@ -44,6 +44,8 @@ pub struct Config {
     pub queues: Option<Arc<[Arc<str>]>>,
     /// The schedules that stand in the code.
     pub definitions: Vec<ScheduleSpec>,
+    /// The limits of each task that the process runs, also of one that has none.
+    pub limits: Vec<LimitSpec>,
     /// After how many losses a job is parked.
     pub max_lost: u32,
     /// A lost job waits for a random time below this one (R14).
@@ -105,6 +107,7 @@ impl Default for Config {
             tasks: Vec::new(),
             queues: None,
             definitions: Vec::new(),
+            limits: Vec::new(),
             max_lost: 3,
             lost_spread: Duration::from_secs(1),
             keep_done: day,

@@ -171,6 +171,13 @@ pub enum NodeEvent {
         /// True if it is paused now.
         is_paused: bool,
     },
+    /// Jobs of a task were cancelled, because no process had taken them by their time.
+    Expired {
+        /// The task.
+        task: String,
+        /// The number of jobs.
+        count: u64,
+    },
     /// A row could not be read.
     Damaged(UnreadableRow),
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use scheduler_store::{
     ACTION_COLUMNS, Column, ColumnKind, ColumnValue, EndedColumn, JOB_COLUMNS, JobRow,
-    NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime,
+    LIMIT_COLUMNS, NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::private::BytesMut;
@@ -144,7 +144,7 @@ static LISTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
         ColumnKind::Time => format!("{{instant(j.{})}}", column.name),
         _ => format!("j.{}", column.name),
     };
-    let table = || table().filter(|name| *name != "kind");
+    let table = || table().filter(|name| !["kind", "lane"].contains(name));
     vec![
         ("{job_columns}", list(shown(), |column| format!("job.{}", name(column.name)))),
         ("{job_names}", list(shown(), |column| name(column.name).to_owned())),
@@ -179,12 +179,19 @@ static LISTS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
         ("{new_arrays_of_v}", list(new(), |column| format!("v.{}", column.name))),
         ("{action_names}", list(&ACTION_COLUMNS, |column| column.name.to_owned())),
         ("{schedule_names}", schedule_names("")),
+        ("{limit_names}", list(&LIMIT_COLUMNS, |column| column.name.to_owned())),
         ("{schedule_names_of_d}", schedule_names("(d.schedule).")),
     ]
 });
 
 fn schedule_names(prefix: &str) -> String {
     list(&SCHEDULE_COLUMNS, |column| format!("{prefix}{}", name(column.name)))
+}
+
+/// The statement that writes a limit.
+pub(crate) fn upsert_limit() -> String {
+    let values = list(1..=LIMIT_COLUMNS.len(), |number| format!("${number}"));
+    format!("select {{s}}.write_limit(row({values})::{{s}}.task_limit)")
 }
 
 fn list<T>(all: impl IntoIterator<Item = T>, text: impl FnMut(T) -> String) -> String {
@@ -286,6 +293,8 @@ pub(crate) fn unpacked() -> String {
             "finished_at" => "d.ended_at".to_owned(),
             "is_cancel_requested" => "false".to_owned(),
             "kind" => "0::bigint".to_owned(),
+            "lane" => "null::text".to_owned(),
+            "seen_due_at" => "null::timestamptz".to_owned(),
             name => format!("case when c.is_one_{name} then c.one_{name} else u.{name} end"),
         };
         format!("{value} as {name}")

@@ -37,6 +37,7 @@ mod connection_thread;
 mod error;
 mod finish;
 mod job;
+mod limits;
 mod migrate;
 mod poll;
 mod schedules;

@@ -14,6 +14,7 @@ use crate::sql::{Schema, functions_of};
 const MIGRATIONS: [&str; 1] = [concat!(
     include_str!("sql/0001/1_tables.sql"),
     include_str!("sql/0001/2_shared.sql"),
+    include_str!("sql/0001/3_lanes.sql"),
     include_str!("sql/0001/3_claim.sql"),
     include_str!("sql/0001/4_finish.sql"),
     include_str!("sql/0001/5_fire.sql"),
@@ -157,7 +158,8 @@ fn check_server(
 
 /// The tables that a program reads and writes.
 const TABLES: &str =
-    "'session', 'ended_session', 'schedule', 'job', 'key', 'pause', 'action', 'done', 'meta'";
+    "'session', 'ended_session', 'schedule', 'job', 'key', 'pause', 'action', 'done', 'meta', 'task_limit',
+     'arrival'";
 
 /// The rights that a program lacks, by table, and the lines that grant them.
 const RIGHTS: &str = "

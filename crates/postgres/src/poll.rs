@@ -29,13 +29,16 @@ pub(crate) struct Poller {
     /// The greatest number of jobs that a poll claims: half as many after each poll that failed.
     claim_limit: AtomicU32,
     walk: Mutex<LineWalk>,
+    /// The lanes after which the claims of this process go on, as a text that only the database reads.
+    turns: Mutex<Option<String>>,
     /// Damaged rows that were reported.
     reported: Mutex<HashSet<String>>,
 }
 
 impl Poller {
     pub(crate) fn new(schema: &Schema, is_relaxed: bool) -> Self {
-        let sql = "select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+        let sql =
+            "select * from {s}.poll($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
         let due = "select {schedule_names_of_d}, d.busy_since from {s}.due($1) d";
         Self {
             sql: schema.sql(sql).into(),
@@ -43,6 +46,7 @@ impl Poller {
             is_relaxed,
             claim_limit: AtomicU32::new(u32::MAX),
             walk: Mutex::default(),
+            turns: Mutex::default(),
             reported: Mutex::default(),
         }
     }
@@ -65,8 +69,9 @@ impl Poller {
             }
         };
         self.claim_limit.store(next_limit, Ordering::Relaxed);
-        let PollRows { mut polled, due, lines } = answer?;
+        let PollRows { mut polled, due, lines, turns } = answer?;
         self.walk().answered(lines);
+        *self.turns() = turns;
         // The due schedules are read by a second statement: rare, and a tick compares again what it saw.
         if !due.is_empty() {
             match self.due(claims, due) {
@@ -99,6 +104,7 @@ impl Poller {
         let Poll { session, abandon_limit, lost_limit, with_leases, not_after, .. } = *request;
         let (lines, may_walk) = self.walk().next(&tasks, &versions, queues.as_deref());
         let (sql, is_relaxed) = (Arc::clone(&self.sql), self.is_relaxed);
+        let turns = self.turns().clone();
         claims.call(RetryOnDisconnect::Never, move |connection| {
             let params: Params<'_> = &[
                 (&session.as_uuid(), Type::UUID),
@@ -114,6 +120,7 @@ impl Poller {
                 (&with_leases, Type::BOOL),
                 (&lines, Type::TEXT),
                 (&may_walk, Type::BOOL),
+                (&turns, Type::TEXT),
             ];
             read_poll(&connection.rows(&sql, params)?)
         })
@@ -149,6 +156,10 @@ impl Poller {
         let row = format!("schedule `{name}`");
         let reason = format!("{reason}; it is left alone");
         reported.insert(name).then_some(UnreadableRow { row, reason })
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Option<String>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn walk(&self) -> MutexGuard<'_, LineWalk> {
@@ -206,6 +217,7 @@ struct PollRows {
     due: Vec<String>,
     /// The lines for the next poll.
     lines: Option<String>,
+    turns: Option<String>,
 }
 
 /// Reads the rows of the function `poll`: the claimed jobs, in the order of their fences, then the rest.
@@ -214,7 +226,7 @@ fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
     let polled = &mut answer.polled;
     for row in rows {
         if !row.try_get::<_, bool>(0)? {
-            polled.jobs.push(read_job(row, 15)?);
+            polled.jobs.push(read_job(row, 20)?);
             continue;
         }
         polled.now = row.try_get::<_, At>(1)?.0;
@@ -227,6 +239,11 @@ fn read_poll(rows: &[Row]) -> Result<PollRows, Error> {
         answer.lines = row.try_get(11)?;
         polled.paused = scopes(row, 12)?;
         polled.is_paused = row.try_get::<_, Option<_>>(14)?.unwrap_or_default();
+        answer.turns = row.try_get(15)?;
+        (polled.is_partial, polled.is_full) = (row.try_get(16)?, row.try_get(17)?);
+        let tasks = row.try_get::<_, Option<Vec<String>>>(18)?.unwrap_or_default();
+        let counts = row.try_get::<_, Option<Vec<i64>>>(19)?.unwrap_or_default();
+        polled.expired = tasks.into_iter().zip(counts.into_iter().map(i64::unsigned_abs)).collect();
     }
     polled.jobs.sort_by_key(|job| job.fence);
     Ok(answer)

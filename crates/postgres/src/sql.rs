@@ -6,7 +6,10 @@
 //! microseconds. A migration defines a text by `define name(parameter, parameter) as $$ … $$;`, and `{name(argument, argument)}`
 //! puts it in place, in functions and in later definitions.
 
-use scheduler_store::{ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, CLAIM_BYTES_MAX, NAME_MAX, PAYLOAD_MAX};
+use scheduler_store::{
+    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, CLAIM_BYTES_MAX, EXPIRED, EXPIRED_MAX, LANES_MAX, NAME_MAX,
+    PAYLOAD_MAX,
+};
 
 use crate::columns::{each_done, gone, packed, type_of, unchanged, unpacked, with_lists};
 
@@ -102,6 +105,9 @@ impl Schema {
             .replace("{claim_bytes_max}", &CLAIM_BYTES_MAX.to_string())
             .replace("{attempts_max}", &ATTEMPTS_MAX.to_string())
             .replace("{attempt_text_max}", &ATTEMPT_TEXT_MAX.to_string())
+            .replace("{expired}", EXPIRED)
+            .replace("{expired_max}", &EXPIRED_MAX.to_string())
+            .replace("{lanes_max}", &LANES_MAX.to_string())
             .replace("{walk_cheap}", &WALK_CHEAP.to_string())
             .replace("{line_reads}", &LINE_READS.to_string())
     }

@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicU32;
 use scheduler_store::{
     Action, ActionFilter, ActionId, BulkOutcome, ClaimRef, Close, Command, CommandAll,
     CommandOutcome, Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause,
-    NewJob, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
-    Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo, Signature, Store,
-    StoreError, StoreTime, StoredJob, StoredSchedule, Uuid, VersionDepth, Watch, identifier,
-    micros, reap_wait, statement_json, storable,
+    JobWait, NewJob, Open, Opened, OtherApplication, PartitionDepth, Poll, Polled, Prune,
+    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId,
+    SessionInfo, Signature, Store, StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule,
+    Uuid, VersionDepth, Watch, identifier, micros, reap_wait, statement_json, storable,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
@@ -26,6 +26,9 @@ use crate::finish::{FINISH, Finisher};
 use crate::job::{
     EnqueueBatch, PAUSES, Selected, Signed, commanded, edit_job, held, pause_jobs, read_action,
     read_job, read_pause, resume_jobs,
+};
+use crate::limits::{
+    LIMITS, PARTITIONS, WAITS, read_limits, read_partition, read_wait, register_limits, set_limit,
 };
 use crate::poll::{NotificationListener, Poller};
 use crate::schedules::{
@@ -224,6 +227,8 @@ impl Store for Postgres {
         request.definitions.iter().try_for_each(scheduler_store::ScheduleSpec::check)?;
         let names = request.definitions.iter().map(|each| each.name.clone()).collect();
         let (session, not_after) = (Some(request.session), request.not_after);
+        // A task's jobs are claimed only when its limits are known, also while a schedule is locked.
+        register_limits(&self.shared.claims, self.schema_of(), request)?;
         let request = request.clone();
         change_locked(
             &self.shared.claims,
@@ -381,6 +386,10 @@ impl Store for Postgres {
             Command::ResumeNode { session } => {
                 return resume_node(self.caller(), schema, *session, signed, not_after);
             }
+            Command::SetLimit { .. } => {
+                let by = signature.cloned();
+                return set_limit(self.caller(), schema, command.clone(), by, not_after);
+            }
             Command::PauseJobs { scope, until, by, reason } => {
                 let by = (&**by, &**reason, signed);
                 return pause_jobs(self.caller(), schema, scope, *until, by, not_after);
@@ -470,6 +479,25 @@ impl Store for Postgres {
         self.ask(PAUSES, |client, sql| {
             let rows = client.query_typed(sql, &[])?;
             rows.iter().filter_map(|row| read_pause(row).transpose()).collect()
+        })
+    }
+
+    fn limits(&self) -> Result<Vec<StoredLimit>, StoreError> {
+        self.ask(LIMITS, |client, sql| read_limits(&client.query_typed(sql, &[])?))
+    }
+
+    fn waits(&self, jobs: &[JobId]) -> Result<Vec<JobWait>, StoreError> {
+        let ids: Vec<Uuid> = jobs.iter().map(|id| id.as_uuid()).collect();
+        self.ask(WAITS, move |client, sql| {
+            client.query_typed(sql, &[(&ids, Type::UUID_ARRAY)])?.iter().map(read_wait).collect()
+        })
+    }
+
+    fn partitions(&self, task: &str, limit: u32) -> Result<Vec<PartitionDepth>, StoreError> {
+        let task = task.to_owned();
+        self.ask(PARTITIONS, move |client, sql| {
+            let params: Params<'_> = &[(&task, Type::TEXT), (&i64::from(limit), Type::INT8)];
+            client.query_typed(sql, params)?.iter().map(read_partition).collect()
         })
     }
 

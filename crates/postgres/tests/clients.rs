@@ -410,9 +410,9 @@ fn a_store_behind_a_pool_of_connections_keeps_no_state_in_one() {
     assert_eq!(store.poll(&poll_of(me, "a", 10)).expect("a poll").jobs.len(), 1);
     assert_eq!(store.job(id(1)).expect("an answer").expect("a job").state, JobState::Running);
     // A pool gives each transaction another connection: nothing may be prepared, set or locked beyond its end.
-    // One that is being opened has done nothing yet.
-    let seen =
-        "select lower(query) from pg_stat_activity where application_name = $1 and query <> ''";
+    // One that is being opened has done nothing yet, or is in its first transaction.
+    let seen = "select lower(query) from pg_stat_activity
+        where application_name = $1 and query <> '' and state = 'idle'";
     let rows = client(server).query(seen, &[&schema]).expect("what connections did last");
     let last: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     assert!(!last.is_empty() && last.iter().all(|query| query == "commit"), "{last:?}");

@@ -80,6 +80,7 @@ fn a_schedule_that_a_client_has_locked_is_registered_later() {
         session: me,
         first_opened: StoreTime::MIN,
         definitions: vec![definition],
+        limits: Vec::new(),
         not_after: END,
     };
     let run_now = format!("begin; select {}.run_now('s', {})", store.schema(), uuid(7));

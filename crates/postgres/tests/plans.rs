@@ -4,12 +4,12 @@ use postgres_server::Server;
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    End, Finish, JobFilter, JobId, JobState, NewJob, OnLost, Poll, Priority, Store, StoreTime,
-    StoredJob, TaskRoom, Uuid, When,
+    End, Finish, JobFilter, JobId, JobState, Limit, LimitSpec, LimitsUsed, NewJob, OnLost, Poll,
+    Priority, Register, Store, StoreTime, StoredJob, TaskRoom, Uuid, When,
 };
 
 use crate::support::{
-    OF_VERSION_7, SECOND, builder, client, ended_lately, enqueue, finished, id, open, pages,
+    END, OF_VERSION_7, SECOND, builder, client, ended_lately, enqueue, finished, id, open, pages,
     poll_of, server, uuid,
 };
 
@@ -112,6 +112,36 @@ fn queues_and_tasks_of_others_are_not_walked() {
     }
 }
 
+/// However many jobs a partition has, a poll looks at no more of them than may start.
+#[test]
+fn fl5_a_flooded_partition_is_not_walked() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let (schema, me) = (store.schema(), open(&store, 1));
+    let each = Limit { running: Some(5), rate: None };
+    let limits = vec![LimitSpec { task: "a".to_owned(), each, ..LimitSpec::default() }];
+    let (first_opened, definitions) = (StoreTime::from_micros(0), Vec::new());
+    let register = Register { session: me, first_opened, definitions, limits, not_after: END };
+    store.register(&register).expect("an answer");
+    let of = |number: u128, partition: &str| NewJob {
+        partition: Some(partition.to_owned()),
+        ..NewJob::new(id(number), "a")
+    };
+    enqueue(&store, (1_000..21_000).map(|number| of(number, "flood")).collect());
+    client.batch_execute(&format!("vacuum {schema}.job")).expect("a vacuum");
+    let poll = poll(schema, "null").replace("100, 1, 1", "100, 100, 1");
+    let first = pages(&mut client, &poll);
+    assert!(first < 400, "{first} pages for five of 20,000");
+    client.batch_execute(&poll).expect("a poll");
+    let full = pages(&mut client, &poll);
+    assert!(full < 200, "{full} pages for a partition that is full");
+    enqueue(&store, (0..40).map(|number| of(number, &format!("p{number}"))).collect());
+    let beside = pages(&mut client, &poll);
+    assert!(beside < 40 * 60, "{beside} pages for 40 partitions beside it");
+    let taken = store.poll(&poll_of(me, "a", 100)).expect("a poll").jobs;
+    assert_eq!(taken.len(), 40);
+}
+
 #[test]
 fn r24_jobs_with_newer_payloads_are_not_walked() {
     let Some(server) = server() else { return };
@@ -196,7 +226,7 @@ fn expected(jobs: &[NewJob], poll: &Poll) -> Vec<JobId> {
         let When::At(at) = job.when else { panic!("{job:?}") };
         StoredJob::new(job, at, at)
     });
-    let chosen = poll.choose(stored.collect(), |job: &StoredJob| job);
+    let chosen = poll.choose(stored.collect(), &LimitsUsed::default(), |job: &StoredJob| job);
     chosen.into_iter().map(|job| job.id).collect()
 }
 

@@ -10,7 +10,8 @@ use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
     BulkOutcome, Command, CommandAll, CommandOutcome, End, Finish, Fired, JobAction, JobFilter,
-    JobState, Key, KeyUntil, Lease, NewJob, OnBusy, Overlap, PauseScope, Poll, Reap, Store,
+    JobState, Key, KeyUntil, Lease, Limit, LimitSpec, NewJob, OnBusy, Overlap, PauseScope, Poll,
+    Priority, Reap, Register, Store, StoreTime,
 };
 
 use crate::support::{
@@ -527,4 +528,65 @@ fn r21_a_pause_waits_for_the_claims_under_way() {
     });
     assert_eq!(paused, (Ok(CommandOutcome::Done), JobState::Running));
     assert_eq!(race.store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs.len(), 0);
+}
+
+/// A limit of five in each partition, five of its jobs, and a claim of them that is not committed.
+fn claim_of_a_lane(race: &mut Race, urgent: u128) {
+    let me = open(&race.store, 1);
+    let each = Limit { running: Some(5), rate: None };
+    let limits = vec![LimitSpec { task: "a".to_owned(), each, ..LimitSpec::default() }];
+    let (first_opened, definitions) = (StoreTime::from_micros(0), Vec::new());
+    let register = Register { session: me, first_opened, definitions, limits, not_after: END };
+    race.store.register(&register).expect("an answer");
+    let of = |number: u128, priority| NewJob {
+        partition: Some("x".to_owned()),
+        priority,
+        ..NewJob::new(id(number), "a")
+    };
+    enqueue(&race.store, (1..=5).map(|number| of(number, Priority::Normal)).collect());
+    let claim = format!(
+        "do $$ begin perform count(*) from {{s}}.poll({}, array['a'], array[100], array[9], null, 100, 100, 100, 'infinity', false, \
+         false); end $$",
+        uuid(1)
+    );
+    race.begin(&claim);
+    enqueue(&race.store, (urgent..urgent + 5).map(|number| of(number, Priority::Urgent)).collect());
+}
+
+/// Two claims of one lane: the later one finds its lock taken, and counts what the first has claimed when that is committed. Urgent
+/// jobs that come in between are what shows a missing lock: otherwise both claims choose the same rows.
+#[test]
+fn fl1_two_claims_of_a_lane_start_no_more_than_its_limit() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    claim_of_a_lane(&mut race, 11);
+    let other = open(&race.store, 2);
+    let poll = || race.store.poll(&poll_of(other, "a", 100)).expect("an answer");
+    let beside = poll();
+    assert_eq!(
+        (beside.jobs.len(), beside.is_partial),
+        (0, true),
+        "a lock that is taken is no error"
+    );
+    race.one.batch_execute("commit").expect("a commit");
+    let after = poll();
+    assert_eq!((after.jobs.len(), after.is_full), (0, true));
+}
+
+/// The same without the lock.
+#[test]
+fn fl1_without_the_lock_of_a_lane_ten_of_five_run() {
+    let Some(server) = server() else { return };
+    let mut race = race(server);
+    let without = "do $$ declare f text := pg_get_functiondef('{s}.choose_of_group'::regproc); begin
+        execute replace(f, 'where pg_try_advisory_xact_lock(', 'where true or pg_try_advisory_xact_lock('); end $$";
+    race.look.batch_execute(&without.replace("{s}", &race.schema)).expect("the function changes");
+    claim_of_a_lane(&mut race, 11);
+    let other = open(&race.store, 2);
+    let beside = race.store.poll(&poll_of(other, "a", 100)).expect("an answer");
+    assert_eq!(beside.jobs.len(), 5, "as urgent ones came in between");
+    race.one.batch_execute("commit").expect("a commit");
+    let sql = format!("select count(*) from {}.job where state = 'running'", race.schema);
+    let running: i64 = race.look.query_one(&sql, &[]).expect("a row").get(0);
+    assert_eq!(running, 10);
 }

@@ -385,6 +385,7 @@ fn schedules(stage: &Stage) {
         session: me,
         first_opened: StoreTime::MIN,
         definitions: vec![spec.clone()],
+        limits: Vec::new(),
         not_after,
     };
     stage.command("put", &Command::Put { definition: Box::new(spec) });

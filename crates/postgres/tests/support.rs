@@ -195,6 +195,7 @@ pub(crate) fn definition(name: &str, overlap: Overlap) -> ScheduleSpec {
         payload: Payload::default(),
         queue: DEFAULT_QUEUE.to_owned(),
         priority: Priority::Normal,
+        partition: None,
         rule: Rule { text: "rule".to_owned(), timing: Timing::Computed },
         calculator: "1".to_owned(),
         overlap,
@@ -295,10 +296,10 @@ pub(crate) fn ended_lately(schema: &str, rows: u32, identity: &str) -> String {
     let in_a_row = if identity == OF_VERSION_7 { 500 } else { 1 };
     format!(
         "insert into {schema}.done (ended_at, least_id, greatest_id, id, fence, run_at, created_at, started_at, attempt, lost, undecoded,
-           priority, is_abandoned, is_exclusive, is_key_until_start, max_attempts, payload_version, state, task, queue, key, schedule, tick,
+           priority, is_abandoned, is_exclusive, is_key_until_start, max_attempts, payload_version, state, task, queue, partition, key, schedule, tick,
            missed, payload, error, traceparent, attempts)
          select e.at, min(i.id::text)::uuid, max(i.id::text)::uuid, array_agg(i.id), array_agg(0::bigint), array_agg(e.at), array_agg(e.at),
-           array_agg(e.at), '{{1}}', '{{0}}', '{{0}}', '{{1}}', '{{f}}', '{{f}}', '{{f}}', '{{1}}', '{{0}}', '{{done}}', '{{old}}', '{{default}}', array[null],
+           array_agg(e.at), '{{1}}', '{{0}}', '{{0}}', '{{1}}', '{{f}}', '{{f}}', '{{f}}', '{{1}}', '{{0}}', '{{done}}', '{{old}}', '{{default}}', array[null], array[null],
            array[null], array[null::timestamptz], '{{0}}', '{{\"\"}}', array[null], array[null], array[null]
          from (select now() - interval '2 hours' * n / {rows} as at from generate_series({rows}, 1, -1) n) e
          cross join lateral (

@@ -21,6 +21,8 @@ impl Tx<'_> {
         let Some(signature) = signature else { return self.command((command, "")) };
         let before = command.schedule().map_or(Ok(None), |name| self.schedule(name))?;
         let job = command.job().map_or(Ok(None), |id| self.job(id))?;
+        let is_limit = matches!(command, Command::SetLimit { .. });
+        let limits = is_limit.then(|| self.all_limits()).transpose()?;
         let outcome = self.command((command, &signature.by))?;
         if outcome == CommandOutcome::Done {
             let entry = match command.schedule() {
@@ -32,7 +34,13 @@ impl Tx<'_> {
                     Some(session) => {
                         signature.entry_of_node(command, &self.label_of(session)?, self.now)
                     }
-                    None => signature.entry_of(command, job.as_ref(), self.now),
+                    None => match &limits {
+                        Some(before) => {
+                            let limits = (before, &self.all_limits()?);
+                            signature.entry_of_limit(command, limits, self.now)
+                        }
+                        None => signature.entry_of(command, job.as_ref(), self.now),
+                    },
                 },
             };
             self.keep(&entry, signature.scope.is_some())?;
@@ -90,6 +98,10 @@ impl Tx<'_> {
                 self.pause_jobs(scope, &Pause::new(self.now, *until, by, reason))
             }
             Command::ResumeJobs { scope } => self.resume_jobs(scope),
+            Command::SetLimit { task, scope, limit } => {
+                self.change_limits(|limits| limits.set(task, *scope, limit.clone()))?;
+                Ok(CommandOutcome::Done)
+            }
             Command::PauseNode { session, until, by, reason } => {
                 self.pause_node(*session, &Pause::new(self.now, *until, by, reason))
             }
@@ -190,7 +202,7 @@ impl Tx<'_> {
             self.insert(&row)?;
             row.seq = self.find(id)?.map_or(0, |row| row.seq);
         }
-        self.update(&row)?;
+        self.rewrite(&row)?;
         Ok(CommandOutcome::Done)
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use scheduler_store::{Refusal, StoreError, StoreTime, Watch, is_dry_run};
+use scheduler_store::{Refusal, StoreError, StoreTime, Turns, Watch, is_dry_run};
 
 use crate::error::{OpenError, failed, is_broken, is_busy, newer_schema, unavailable};
 use crate::host::{Backoff, Deadline, FileId, SqliteClock, file_of, sleep};
@@ -46,6 +46,8 @@ pub(crate) struct ConnectionPool {
     is_free: Condvar,
     readers: Mutex<Vec<Connection>>,
     reported: Mutex<HashSet<String>>,
+    /// The lanes after which the claims of this process go on.
+    turns: Mutex<Turns>,
     /// The file that was opened, and when it was last seen behind its name.
     file: Mutex<Option<(FileId, Duration)>>,
 }
@@ -81,6 +83,7 @@ impl ConnectionPool {
             is_free: Condvar::new(),
             readers: Mutex::default(),
             reported: Mutex::default(),
+            turns: Mutex::default(),
         })
     }
 
@@ -226,6 +229,11 @@ impl ConnectionPool {
                 Err(failed(&error))
             }
         }
+    }
+
+    /// The lanes after which the claims of this process go on.
+    pub(crate) fn turns(&self) -> MutexGuard<'_, Turns> {
+        lock(&self.turns)
     }
 
     /// Returns true the first time that this row is reported.

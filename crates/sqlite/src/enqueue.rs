@@ -37,7 +37,7 @@ impl Tx<'_> {
             }
             if let Some(other) = other {
                 let row =
-                    if key.on_conflict == OnConflict::Replace { self.find(other)? } else { None };
+                    if key.on_conflict == OnConflict::Keep { None } else { self.find(other)? };
                 // A damaged job stays as it is until a poll parks it: people are to see it.
                 let row =
                     row.filter(|row| row.job.state == JobState::Ready && row.faults.is_empty());
@@ -76,7 +76,11 @@ impl Tx<'_> {
                     Ok(self.pauses()?.iter().any(|pause| pause.scope.has(&of.task, &of.queue)))
                 };
                 let is_known = request.claim.is_some_and(|known| of.payload.version <= known);
-                let is_claimed = is_new && is_known && tick.run_at <= self.now && !is_paused()?;
+                // A job with a partition, or of a task with limits, is claimed from its lane.
+                let has_lane =
+                    of.partition.is_some() || self.all_limits()?.of(&of.task).is_limited();
+                let is_claimed =
+                    is_new && is_known && tick.run_at <= self.now && !is_paused()? && !has_lane;
                 let row = if is_claimed { self.find(tick.id)? } else { None };
                 let job = row.map(|row| self.claim(row, request.session)).transpose()?;
                 Fired::Moved(job.map(Box::new))
@@ -173,11 +177,13 @@ macro_rules! uuid_text {
 const ENQUEUE: &str = concat!(
     "WITH job AS (SELECT CASE WHEN (SELECT min_reader FROM scheduler_meta) <= OWN_VERSION THEN unhex(j.value ->> 'id', '-') END AS id, \
        j.value AS it, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000 AS now FROM json_each(?1) AS j) \
-     INSERT INTO scheduler_job ({new_job}, key, key_until, key_kept_until, state, run_at, attempt, lost, undecoded, fence, missed, \
+     INSERT INTO scheduler_job ({new_job}, key, key_until, key_kept_until, state, run_at, expires_at, attempt, lost, undecoded, fence, missed, \
        is_exclusive, is_cancel_requested, created_at) \
      SELECT {new_job_of_it}, it ->> 'key', CASE WHEN it ->> 'until_start' THEN 'start' ELSE 'end' END, \
        min(now + (it ->> 'key_for'), 253402300799999999), 'ready', \
-       coalesce(it ->> 'at', min(now + (it ->> 'wait'), 253402300799999999)), 0, 0, 0, 0, 0, 0, 0, now \
+       coalesce(it ->> 'at', min(now + (it ->> 'wait'), 253402300799999999)), \
+       coalesce(it ->> 'expires', min(coalesce(it ->> 'at', min(now + (it ->> 'wait'), 253402300799999999)) + (it ->> 'expires_after'), 253402300799999999)), \
+       0, 0, 0, 0, 0, 0, 0, now \
      FROM job WHERE NOT EXISTS (SELECT 1 FROM scheduler_job AS old WHERE old.id = job.id) \
        AND NOT (it ->> 'resent' AND EXISTS (SELECT 1 FROM scheduler_done \
          WHERE least_id <= job.id AND greatest_id >= job.id AND instr(jobs, job.id) > 0)) \
@@ -186,7 +192,9 @@ const ENQUEUE: &str = concat!(
            AND NOT EXISTS (SELECT 1 FROM scheduler_job AS holder INDEXED BY scheduler_job_key WHERE holder.task = kept.task \
              AND holder.key = kept.key AND holder.key IS NOT NULL AND holder.state IN ('ready', 'running'))) \
      ON CONFLICT (task, key) WHERE key IS NOT NULL AND state IN ('ready', 'running') DO UPDATE SET \
-       {new_job_replaced}, run_at = excluded.run_at, attempt = 0, lost = 0, undecoded = 0, error = NULL, attempts = NULL \
+       {new_job_replaced}, run_at = min(excluded.run_at, coalesce(created_at + (SELECT j.value ->> 'debounce' FROM json_each(?1) AS j \
+         WHERE unhex(j.value ->> 'id', '-') = excluded.id), excluded.run_at)), \
+       expires_at = excluded.expires_at, attempt = 0, lost = 0, undecoded = 0, error = NULL, attempts = NULL \
      WHERE state = 'ready' AND EXISTS (SELECT 1 FROM json_each(?1) AS j \
        WHERE unhex(j.value ->> 'id', '-') = excluded.id AND j.value ->> 'replace') \
      ON CONFLICT (id) DO NOTHING \

@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use scheduler_store::{
-    ACTION_COLUMNS, Column, ColumnKind, ColumnValue, JOB_COLUMNS, JobRow, NEW_JOB_COLUMNS,
-    NewColumn, SCHEDULE_COLUMNS, StoreTime, Uuid,
+    ACTION_COLUMNS, Column, ColumnKind, ColumnValue, JOB_COLUMNS, JobRow, LIMIT_COLUMNS,
+    NEW_JOB_COLUMNS, NewColumn, SCHEDULE_COLUMNS, StoreTime, Uuid,
 };
 
 /// The number of characters of a wrong text that are shown.
@@ -225,6 +225,11 @@ pub(crate) fn with_columns(text: &str) -> String {
         )
         .replace("{schedule_values}", &values(SCHEDULE_COLUMNS.len()))
         .replace("{session}", SESSION_COLUMNS)
+        .replace("{limit}", &joined(LIMIT_COLUMNS.iter().map(|column| column.name.to_owned())))
+        .replace(
+            "{limit_values}",
+            &joined((1..=LIMIT_COLUMNS.len()).map(|number| format!("?{number}"))),
+        )
         .replace("{action}", &joined(ACTION_COLUMNS.iter().map(|column| column.name.to_owned())))
         .replace("{action_values}", &values(ACTION_COLUMNS.len()))
 }

@@ -134,6 +134,7 @@ impl Tx<'_> {
                WHERE state = 'parked' AND finished_at <= ?1 ORDER BY finished_at, id LIMIT ?2)",
             params![until(request.keep_parked).as_micros(), request.limit],
         )?;
+        self.prune_arrivals(request)?;
         let done = self.prune_done(request, until(request.keep_done))?;
         let over = self.execute(
             "DELETE FROM scheduler_schedule WHERE name IN (\

@@ -37,6 +37,7 @@ mod error;
 mod fields;
 mod finish;
 mod host;
+mod lanes;
 mod poll;
 mod read;
 mod rows;

@@ -4,13 +4,13 @@
 //! No more is read of a line than may be claimed of it. Jobs of unknown tasks are never read, of a line with payloads of an unknown
 //! version no more than the first (R24), and jobs that are due later are behind the end of their line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rusqlite::{Row, params};
 use scheduler_store::{
-    CLAIM_BYTES_MAX, DueSchedule, JobState, LineKind, PauseScope, Poll, Polled, SessionId,
-    StoreTime, StoredJob, UnreadableRow,
+    CLAIM_BYTES_MAX, DueSchedule, EXPIRED_MAX, JobState, LaneGroup, LimitsUsed, LineKind,
+    PauseScope, Poll, Polled, SessionId, StoreTime, StoredJob, StoredLimits, UnreadableRow,
 };
 
 use crate::connection::ConnectionPool;
@@ -32,6 +32,7 @@ impl Tx<'_> {
         }
         self.park_damaged(&mut polled.damaged)?;
         self.repair()?;
+        polled.expired = self.expire(&mut polled.is_partial)?;
         let paused = self.pauses()?;
         let mut lines = self.lines(request)?;
         lines.retain(|line| !paused.iter().any(|paused| line.is_in(&paused.scope)));
@@ -39,9 +40,9 @@ impl Tx<'_> {
         polled.next_job = resumed.chain(self.next_job(&lines)?).min();
         polled.paused = paused.into_iter().map(|paused| paused.scope).collect();
         polled.is_paused = self.is_node_paused(request.session)?;
-        if !polled.is_paused {
-            polled.jobs = self.claim_of(&lines, request, &mut polled.damaged)?;
-        }
+        // No job is claimed while one is left that has expired.
+        let limit = if polled.is_paused || polled.is_partial { 0 } else { request.limit };
+        self.claim_due(lines, &Poll { limit, ..request.clone() }, pool, &mut polled)?;
         let tasks: BTreeSet<&Arc<str>> = request.tasks.iter().map(|room| &room.task).collect();
         for task in tasks {
             self.due(task, pool, &mut polled)?;
@@ -65,6 +66,30 @@ impl Tx<'_> {
             |row| row.get::<_, String>(0),
         )?;
         names.iter().try_for_each(|name| self.after_job(name))
+    }
+
+    /// Cancels jobs that no process has taken by their time, the earliest first, within the bytes of a claim. Returns the number of each
+    /// task.
+    fn expire(&self, is_partial: &mut bool) -> rusqlite::Result<BTreeMap<String, u64>> {
+        let mut over = self.all(
+            expired_sql(),
+            params![self.now.as_micros(), EXPIRED_MAX + 1],
+            SqliteJob::read,
+        )?;
+        *is_partial = over.len() > EXPIRED_MAX as usize;
+        over.truncate(EXPIRED_MAX as usize);
+        let (mut bytes, mut expired) = (0, BTreeMap::new());
+        for (before, mut row) in over.into_iter().enumerate() {
+            bytes += row.job.payload.bytes.len();
+            if before > 0 && bytes > CLAIM_BYTES_MAX {
+                *is_partial = true;
+                break;
+            }
+            row.job.expire(self.now);
+            *expired.entry(row.job.task.clone()).or_default() += 1;
+            self.store(row)?;
+        }
+        Ok(expired)
     }
 
     /// The schedules of a task that have something to decide, and when the next one has.
@@ -142,8 +167,11 @@ impl Tx<'_> {
 const AT_MOST_ONCE: i64 = 1;
 const QUARANTINED: i64 = 2;
 const LONG: i64 = 4;
+/// It has a partition and no lane; it has a lane.
+const WITHOUT_LANE: i64 = 8;
+const IN_LANE: i64 = 16;
 /// The number of those bits. The version of the payload stands above them.
-const VERSION_SHIFT: u32 = 3;
+const VERSION_SHIFT: u32 = 5;
 
 /// The jobs of one task, queue, priority and kind.
 #[derive(Debug)]
@@ -182,6 +210,21 @@ const NEXT_OF_QUEUE: &str = "SELECT queue, band, kind FROM scheduler_job INDEXED
 
 const FIRST_LATER: &str = "SELECT run_at FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
      AND task = ?1 AND queue = ?2 AND band = ?3 AND kind = ?4 AND run_at > ?5 ORDER BY run_at LIMIT 1";
+
+/// The greatest number of jobs of a line that get their lane in one poll.
+const BROUGHT_MAX: u32 = 500;
+
+const BRING_IN: &str = "UPDATE scheduler_job SET seen_due_at = ?5, partition = coalesce(partition, '') WHERE seq IN (\
+     SELECT seq FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' AND task = ?1 AND queue = ?2 \
+       AND band = ?3 AND kind = ?4 AND run_at <= ?5 ORDER BY run_at, id LIMIT ?6)";
+
+/// The statement that reads jobs that have expired.
+fn expired_sql() -> &'static str {
+    sql!(
+        "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_expiring WHERE state = 'ready' AND started_at IS NULL \
+         AND expires_at IS NOT NULL AND expires_at <= ?1 ORDER BY expires_at, id LIMIT ?2"
+    )
+}
 
 /// The statement that reads the first jobs of a line.
 fn due_sql() -> &'static str {
@@ -239,7 +282,7 @@ impl Tx<'_> {
     /// The due time of the earliest job that is not due yet.
     fn next_job(&self, lines: &[JobLine]) -> rusqlite::Result<Option<StoreTime>> {
         let mut next = None;
-        for line in lines {
+        for line in lines.iter().filter(|line| line.kind & IN_LANE == 0) {
             let first = self.first(
                 FIRST_LATER,
                 params![line.task, line.queue, line.band, line.kind, self.now.as_micros()],
@@ -250,23 +293,74 @@ impl Tx<'_> {
         Ok(next)
     }
 
-    /// Claims jobs of these lines. Damaged ones are parked.
-    fn claim_of(
+    /// Claims jobs of lanes, then of lines. Damaged ones are parked.
+    fn claim_due(
         &self,
-        lines: &[JobLine],
+        lines: Vec<JobLine>,
         request: &Poll,
-        damaged: &mut Vec<UnreadableRow>,
-    ) -> rusqlite::Result<Vec<StoredJob>> {
+        pool: &ConnectionPool,
+        polled: &mut Polled,
+    ) -> rusqlite::Result<()> {
+        let (mut groups, lines) = self.lanes_of(lines, polled)?;
+        groups.retain(|_| request.limit > 0);
         let mut due = Vec::new();
-        for line in lines {
+        for line in &lines {
             self.read_due(line, request, &mut due)?;
+        }
+        let mut used = LimitsUsed::default();
+        if !groups.is_empty() {
+            let claim = request.claim_lanes(self, &groups, &mut pool.turns(), !due.is_empty())?;
+            (polled.is_full, polled.is_partial) =
+                (claim.is_full, polled.is_partial || claim.is_partial);
+            polled.next_job = [polled.next_job, claim.opens_at].into_iter().flatten().min();
+            for row in claim.jobs {
+                match row.damage() {
+                    None => polled.jobs.push(self.claim(row, request.session)?),
+                    Some(_) => polled.damaged.push(self.park(row)?),
+                }
+            }
+            used = claim.used;
         }
         let (good, bad): (Vec<_>, Vec<_>) = due.into_iter().partition(|row| row.damage().is_none());
         for row in bad {
-            damaged.push(self.park(row)?);
+            polled.damaged.push(self.park(row)?);
         }
-        let chosen = request.choose(good, |row: &SqliteJob| &row.job);
-        chosen.into_iter().map(|row| self.claim(row, request.session)).collect()
+        for row in request.choose(good, &used, |row: &SqliteJob| &row.job) {
+            polled.jobs.push(self.claim(row, request.session)?);
+        }
+        Ok(())
+    }
+
+    /// The lanes that have jobs, and the lines of jobs without one. Jobs that are due get their lane.
+    fn lanes_of(
+        &self,
+        lines: Vec<JobLine>,
+        polled: &mut Polled,
+    ) -> rusqlite::Result<(BTreeSet<LaneGroup>, Vec<JobLine>)> {
+        let (mut groups, mut rest) = (BTreeSet::new(), Vec::new());
+        let limits = if lines.is_empty() { StoredLimits::default() } else { self.all_limits()? };
+        for line in lines {
+            let is_in_lane = line.kind & IN_LANE != 0;
+            let needs_lane = line.kind & WITHOUT_LANE != 0 || limits.of(&line.task).is_limited();
+            if !is_in_lane && !needs_lane {
+                rest.push(line);
+                continue;
+            }
+            let version = u32::try_from(line.kind >> VERSION_SHIFT).unwrap_or(u32::MAX);
+            let brought = if is_in_lane { 0 } else { self.bring_in(&line)? };
+            polled.is_partial |= brought == BROUGHT_MAX as usize;
+            if is_in_lane || brought > 0 {
+                groups.insert(LaneGroup { task: line.task, queue: line.queue, version });
+            }
+        }
+        Ok((groups, rest))
+    }
+
+    /// The due jobs of a line get their lane. Returns how many.
+    fn bring_in(&self, line: &JobLine) -> rusqlite::Result<usize> {
+        let now = self.now.as_micros();
+        let params = params![line.task, line.queue, line.band, line.kind, now, BROUGHT_MAX];
+        self.execute(BRING_IN, params)
     }
 
     /// Reads of a line what may be claimed of it.

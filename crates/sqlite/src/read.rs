@@ -152,7 +152,7 @@ impl Tx<'_> {
             let depth = depths.entry((queue.clone(), task.clone()));
             count(depth.or_insert(QueueDepth::empty(queue, task)))
         };
-        let ready = "SELECT queue, task, count(*), count(*) FILTER (WHERE run_at <= ?1), min(run_at), kind >> 3 \
+        let ready = "SELECT queue, task, count(*), count(*) FILTER (WHERE run_at <= ?1), min(run_at), kind >> 5 \
                      FROM scheduler_job INDEXED BY scheduler_job_ready WHERE state = 'ready' \
                      GROUP BY task, queue, band, kind";
         self.all(ready, params![self.now.as_micros()], |row| {
@@ -192,6 +192,6 @@ impl Tx<'_> {
     }
 }
 
-fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(crate) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     Ok(row.get::<_, i64>(column)?.unsigned_abs())
 }

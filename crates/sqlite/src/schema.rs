@@ -97,6 +97,7 @@ CREATE TABLE scheduler_schedule (
   payload BLOB NOT NULL,
   queue TEXT NOT NULL,
   priority INTEGER NOT NULL,
+  partition TEXT,
   rule TEXT NOT NULL,
   timing TEXT NOT NULL,
   timing_first INTEGER,
@@ -181,7 +182,8 @@ CREATE TABLE scheduler_action (
 CREATE INDEX scheduler_action_at ON scheduler_action (at, id);
 
 -- One row is one job that is unfinished or parked. `band` is the priority with the highest first; `kind` is 1 if the job is parked when its
--- process dies, plus 2 if two in a row have died, plus 4 if its payload is longer than CLAIM_BYTES_MAX, plus 8 for each version of its payload.
+-- process dies, plus 2 if two in a row have died, plus 4 if its payload is longer than CLAIM_BYTES_MAX, plus 8 if it has a partition and no
+-- lane, plus 16 if it has a lane, plus 32 for each version of its payload.
 CREATE TABLE scheduler_job (
   seq INTEGER PRIMARY KEY,
   id BLOB NOT NULL UNIQUE,
@@ -190,11 +192,13 @@ CREATE TABLE scheduler_job (
   payload BLOB NOT NULL,
   queue TEXT NOT NULL,
   priority INTEGER NOT NULL,
+  partition TEXT,
   key TEXT,
   key_until TEXT NOT NULL,
   key_kept_until INTEGER,
   state TEXT NOT NULL,
   run_at INTEGER NOT NULL,
+  expires_at INTEGER,
   attempt INTEGER NOT NULL,
   lost INTEGER NOT NULL,
   undecoded INTEGER NOT NULL,
@@ -215,8 +219,45 @@ CREATE TABLE scheduler_job (
   -- The last ones that did not succeed, in a form of this library.
   attempts TEXT,
   band INTEGER NOT NULL AS (3 - priority) VIRTUAL,
-  kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 1) + 4 * (length(payload) > 4194304) + 8 * payload_version) VIRTUAL
+  kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 1) + 4 * (length(payload) > 4194304)
+    + CASE WHEN partition IS NULL THEN 0 WHEN run_at > max(created_at, coalesce(seen_due_at, created_at)) THEN 8 ELSE 16 END
+    + 32 * payload_version) VIRTUAL,
+  -- A *lane* is the ready jobs of one task, queue, version and partition that were due when they were accepted, or when a poll saw them.
+  seen_due_at INTEGER,
+  lane TEXT AS (CASE WHEN state = 'ready' AND run_at <= max(created_at, coalesce(seen_due_at, created_at)) THEN partition END) VIRTUAL
 ) STRICT;
+
+CREATE INDEX scheduler_job_lane ON scheduler_job (task, queue, payload_version, lane, band, run_at, id) WHERE lane IS NOT NULL;
+
+-- A running job takes a place of the limits of its task and partition, and nothing else does.
+CREATE INDEX scheduler_job_partition ON scheduler_job (task, partition) WHERE state = 'running' AND partition IS NOT NULL;
+
+-- The limits of tasks. `gap` and `burst` are those of a rate, in nanoseconds and starts.
+CREATE TABLE scheduler_limit (
+  task TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  names TEXT NOT NULL,
+  running INTEGER,
+  gap INTEGER,
+  burst INTEGER,
+  code TEXT,
+  by_hand TEXT,
+  registrant_opened INTEGER NOT NULL,
+  PRIMARY KEY (task, scope)
+) STRICT, WITHOUT ROWID;
+
+-- The next start of a task or a partition by its rate, in nanoseconds since the Unix epoch, while it lies ahead.
+CREATE TABLE scheduler_arrival (
+  task TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  partition TEXT NOT NULL,
+  arrival INTEGER NOT NULL,
+  PRIMARY KEY (task, scope, partition)
+) STRICT, WITHOUT ROWID;
+
+-- Jobs that expire unless they are claimed.
+CREATE INDEX scheduler_job_expiring ON scheduler_job (expires_at, id)
+  WHERE state = 'ready' AND started_at IS NULL AND expires_at IS NOT NULL;
 
 CREATE INDEX scheduler_job_ready ON scheduler_job (task, queue, band, kind, run_at, id) WHERE state = 'ready';
 
@@ -282,7 +323,7 @@ CREATE INDEX scheduler_done_greatest ON scheduler_done (greatest_id);
 CREATE VIEW scheduler_jobs AS
 SELECT lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || substr(hex(id), 13, 4) || '-'
     || substr(hex(id), 17, 4) || '-' || substr(hex(id), 21)) AS id,
-  task, CASE WHEN length(payload) > 0 THEN CAST(payload AS TEXT) END AS payload, payload_version AS version, state, key, queue,
+  task, CASE WHEN length(payload) > 0 THEN CAST(payload AS TEXT) END AS payload, payload_version AS version, state, partition, key, queue,
   CASE priority WHEN 0 THEN 'low' WHEN 1 THEN 'normal' WHEN 2 THEN 'high' ELSE 'urgent' END AS priority,
   strftime('%Y-%m-%d %H:%M:%f', run_at / 1000000.0, 'unixepoch') AS run_at, attempt, max_attempts, lost, on_lost, schedule,
   strftime('%Y-%m-%d %H:%M:%f', created_at / 1000000.0, 'unixepoch') AS created_at,

@@ -205,6 +205,9 @@ impl Tx<'_> {
                 )
             })
         };
+        if is_alive {
+            self.register_limits(request)?;
+        }
         let schedules = definitions.iter().map(register).collect::<Result<_, _>>()?;
         Ok(Registered { now: self.now, is_alive, schedules })
     }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use scheduler_store::{
     Action, ActionFilter, BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome,
-    Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause, NewJob, Open,
-    Opened, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
-    ScheduleSpec, SessionId, SessionInfo, Signature, Store, StoreError, StoreTime, StoredJob,
-    StoredSchedule, Watch, identifier, statement_json,
+    Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause, JobWait, NewJob,
+    Open, Opened, PartitionDepth, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register,
+    Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo, Signature, Store, StoreError,
+    StoreTime, StoredJob, StoredLimit, StoredSchedule, Watch, identifier, statement_json,
 };
 
 use crate::connection::{ConnectionPool, FileWatch, SqliteSettings};
@@ -277,6 +277,21 @@ impl Store for Sqlite {
 
     fn pauses(&self) -> Result<Vec<JobPause>, StoreError> {
         self.pool.read(|tx| tx.pauses())
+    }
+
+    fn limits(&self) -> Result<Vec<StoredLimit>, StoreError> {
+        self.pool.read(|tx| Ok(tx.all_limits()?.0.into_values().collect()))
+    }
+
+    fn waits(&self, jobs: &[JobId]) -> Result<Vec<JobWait>, StoreError> {
+        let mut jobs = jobs.to_vec();
+        jobs.sort_unstable();
+        jobs.dedup();
+        self.pool.read(move |tx| tx.waits(&jobs))
+    }
+
+    fn partitions(&self, task: &str, limit: u32) -> Result<Vec<PartitionDepth>, StoreError> {
+        self.pool.read(|tx| tx.partitions(task, limit))
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {

@@ -93,7 +93,8 @@ fn a_damaged_schedule_is_left_alone_and_told_of_once() {
     let session = open(store, 1);
     let definitions = vec![definition("good", "tick"), definition("bad", "tick")];
     let first_opened = test.clock.now();
-    let request = Register { session, first_opened, definitions, not_after: END };
+    let request =
+        Register { session, first_opened, definitions, limits: Vec::new(), not_after: END };
     store.register(&request).unwrap();
     let db = raw(&test.folder);
     db.execute("UPDATE scheduler_schedule SET timing = 'sometimes' WHERE name = 'bad'", [])

@@ -17,7 +17,7 @@ use crate::common::{END, Folder, TestSqlite, jobs, open, poll_of};
 const LARGE: [&str; 4] = ["scheduler_job", "scheduler_done", "scheduler_key", "scheduler_action"];
 
 /// The steps that are no equality with a column, how many statements have each, and why it is bounded.
-const RANGES: [(&str, usize, &str); 19] = [
+const RANGES: [(&str, usize, &str); 20] = [
     ("SEARCH scheduler_action USING COVERING INDEX scheduler_action_at (at<?)", 1, "pruned now"),
     (
         "SEARCH scheduler_action USING INDEX scheduler_action_at (at>? AND (at,id)<(?,?))",
@@ -51,6 +51,11 @@ const RANGES: [(&str, usize, &str); 19] = [
         1,
         "many are in line",
     ),
+    (
+        "SEARCH scheduler_job USING INDEX scheduler_job_expiring (expires_at>? AND expires_at<?)",
+        1,
+        "a limit",
+    ),
     ("SEARCH scheduler_job USING INDEX scheduler_job_key", 1, "the first task"),
     ("SEARCH scheduler_job USING INDEX scheduler_job_key (task>?)", 1, "the next task"),
     ("SEARCH scheduler_key USING INDEX scheduler_key_until (until<?)", 1, "pruned now"),
@@ -64,7 +69,9 @@ const RANGES: [(&str, usize, &str); 19] = [
 ];
 
 /// The lists of columns in statements, and one column in place of each: a plan is the same.
-const LISTS: [(&str, &str); 13] = [
+const LISTS: [(&str, &str); 15] = [
+    ("limit", "task"),
+    ("limit_values", "?1"),
     ("action", "verb"),
     ("action_values", "?2"),
     ("job", "id, payload"),

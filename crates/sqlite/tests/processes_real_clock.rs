@@ -53,7 +53,8 @@ fn register(store: &Sqlite, number: u128) {
     let session = open(store, number);
     let definitions = ["a", "b", "c", "d", "e"].map(|name| definition(name, "tick")).to_vec();
     let first_opened = StoreTime::from_micros(i64::try_from(number).unwrap());
-    let request = Register { session, first_opened, definitions, not_after: END };
+    let request =
+        Register { session, first_opened, definitions, limits: Vec::new(), not_after: END };
     assert!(store.register(&request).unwrap().is_alive);
 }
 

@@ -10,6 +10,7 @@ use crate::column::{Column, ColumnField, ColumnKind, ColumnValue, column};
 use crate::command::{Command, CommandAll, PauseScope};
 use crate::id::{ActionId, JobId, SessionId, StoreTime};
 use crate::job::StoredJob;
+use crate::limit::{StoredLimit, StoredLimits};
 use crate::request::JobFilter;
 use crate::schedule::StoredSchedule;
 
@@ -134,6 +135,29 @@ impl Signature {
         if self.scope.is_some() { entry } else { Action { name: storable(label), ..entry } }
     }
 
+    /// The entry of a command about a limit, with the limits as they were before and are after.
+    #[must_use]
+    pub fn entry_of_limit(
+        &self,
+        command: &Command,
+        (before, after): (&StoredLimits, &StoredLimits),
+        now: StoreTime,
+    ) -> Action {
+        let mut entry = self.entry_of(command, None, now);
+        if let (Command::SetLimit { task, scope, limit }, None) = (command, &self.scope) {
+            let text = |limits: &StoredLimits| {
+                let row = limits.0.get(&(task.clone(), *scope));
+                format!("{}: {}", scope.word(), row.map(StoredLimit::limit).unwrap_or_default())
+            };
+            (entry.before, entry.after) = (text(before), text(after));
+            entry.task = Some(task.clone());
+            if let (Some(hand), "") = (limit, &*self.reason) {
+                entry.reason = storable(&hand.reason);
+            }
+        }
+        entry
+    }
+
     /// The entry of a command about a schedule, as it was before and is after.
     #[must_use]
     pub fn entry_of_schedule(
@@ -195,7 +219,8 @@ pub struct Action {
     pub address: String,
     /// The name of the process that sent the command; empty of one in SQL.
     pub node: String,
-    /// The change: `pause`, `resume`, `run`, `reschedule`, `reset`, `put`, `remove`, `retry`, `cancel`, `delete`, `edit`, or one of a
+    /// The change: `pause`, `resume`, `run`, `reschedule`, `reset`, `put`, `remove`, `retry`, `cancel`, `delete`, `edit`,
+    /// `limit`, or one of a
     /// task in memory.
     pub verb: String,
     /// The kind of its target.
@@ -402,6 +427,8 @@ impl Command {
             Self::RunNow { .. } => "run",
             Self::Reschedule { rule: Some(_), .. } => "reschedule",
             Self::Reschedule { rule: None, .. } => "reset",
+            Self::SetLimit { limit: Some(_), .. } => "limit",
+            Self::SetLimit { limit: None, .. } => "reset",
             Self::Put { .. } => "put",
             Self::Remove { .. } => "remove",
             Self::Cancel { .. } => "cancel",
@@ -421,6 +448,7 @@ impl Command {
                 TargetKind::Job
             }
             Self::PauseNode { .. } | Self::ResumeNode { .. } => TargetKind::Node,
+            Self::SetLimit { .. } => TargetKind::Task,
             _ => TargetKind::Schedule,
         }
     }
@@ -466,6 +494,7 @@ impl Command {
             (Self::PauseJobs { scope, .. } | Self::ResumeJobs { scope }, _) => {
                 scope.name().to_owned()
             }
+            (Self::SetLimit { task, .. }, _) => task.clone(),
             (_, Some(job)) => job.to_string(),
             _ => match self.node() {
                 Some(session) => session.to_string(),

@@ -16,11 +16,13 @@ impl NewJob {
     ///
     /// # Errors
     ///
-    /// A name, the key or the trace context is empty, too long, or has a NUL, which PostgreSQL cannot keep; or the payload is too long.
+    /// A name, the key or the trace context is empty, one of them or the partition is too long, or has a NUL, which PostgreSQL cannot keep; or the payload is too long.
     pub fn check(&self) -> Result<(), Refusal> {
         for column in &NEW_JOB_COLUMNS {
-            if let ColumnValue::Text(text) = (column.get)(self) {
-                check_name(column.name, &text)?;
+            match (column.get)(self) {
+                ColumnValue::Text(text) if column.may_be_empty && text.is_empty() => {}
+                ColumnValue::Text(text) => check_name(column.name, &text)?,
+                _ => {}
             }
         }
         payload(&self.payload.bytes)
@@ -37,6 +39,9 @@ impl ScheduleSpec {
         check_name("schedule", &self.name)?;
         check_name("task", &self.task)?;
         check_name("queue", &self.queue)?;
+        if let Some(partition) = self.partition.as_deref().filter(|text| !text.is_empty()) {
+            check_name("partition", partition)?;
+        }
         long_text("rule", &self.rule.text)?;
         long_text("calculator", &self.calculator)?;
         payload(&self.payload.bytes)
@@ -53,6 +58,7 @@ impl Command {
         match self {
             Self::Put { definition } => definition.check(),
             Self::PauseJobs { scope, .. } => check_name(scope.word(), scope.name()),
+            Self::SetLimit { task, .. } => check_name("task", task),
             Self::Reschedule { rule: Some(rule), .. } => long_text("rule", &rule.text),
             Self::Edit { payload: new, .. } => payload(&new.bytes),
             _ => Ok(()),

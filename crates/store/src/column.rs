@@ -11,8 +11,8 @@ use uuid::Uuid;
 use crate::error::{Refusal, StoreError};
 use crate::id::{Fence, JobId, SessionId, StoreTime, micros};
 use crate::job::{
-    JobAttempt, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin, Priority, StoredJob, When,
-    attempts_of_text, attempts_to_text,
+    Expiry, JobAttempt, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin, Priority,
+    StoredJob, When, attempts_of_text, attempts_to_text,
 };
 
 /// The value of a column. A flag is 0 or 1, a choice the place of its word, and an instant its microseconds since 1970.
@@ -254,6 +254,8 @@ macro_rules! nullable {
 
 nullable! {
     Option<String> = ColumnKind::Text, |this| this.as_deref().map(|text| ColumnValue::Text(Cow::Borrowed(text))), |value| text(value);
+    Option<u32> = ColumnKind::Number, |this| this.map(|number| ColumnValue::Int(number.into())),
+        |value| u32::try_from(value.int()).ok().filter(|_| value != ColumnValue::Null);
     Option<StoreTime> = ColumnKind::Time, |this| this.map(|at| ColumnValue::Int(at.as_micros())),
         |value| (value != ColumnValue::Null).then(|| StoreTime::from_micros(value.int()));
     Option<JobId> = ColumnKind::Uuid, |this| this.map(|id| ColumnValue::Uuid(id.as_uuid())),
@@ -287,9 +289,20 @@ pub struct JobRow {
     pub is_exclusive: bool,
     /// True if only requests that are sent again find it.
     pub is_gone: bool,
+    /// When a poll has last seen that it is due.
+    pub seen_due_at: Option<StoreTime>,
 }
 
 impl JobRow {
+    /// Its lane: the partition of a ready job that was due when it was accepted, or when a poll saw it.
+    #[must_use]
+    pub fn lane(&self) -> Option<&str> {
+        let job = &self.job;
+        let due = Some(job.created_at).max(self.seen_due_at);
+        let is_in = job.state == JobState::Ready && Some(job.run_at) <= due;
+        job.partition.as_deref().filter(|_| is_in)
+    }
+
     /// A job that waits becomes another one with the same identity, place and key.
     pub fn replace(&mut self, new: &NewJob, run_at: StoreTime) {
         for column in NEW_JOB_COLUMNS.iter().filter(|column| column.replaces) {
@@ -297,7 +310,12 @@ impl JobRow {
             same.iter().for_each(|same| (same.set)(self, (column.get)(new)));
         }
         let job = &mut self.job;
-        (job.run_at, job.attempt, job.lost, job.undecoded) = (run_at, 0, 0, 0);
+        job.run_at = match new.key.as_ref().map(|key| key.on_conflict) {
+            Some(OnConflict::Debounce(most)) => run_at.min(job.created_at.after(most)),
+            _ => run_at,
+        };
+        job.expires_at = new.expires_at(run_at);
+        (job.attempt, job.lost, job.undecoded) = (0, 0, 0);
         job.error = None;
         job.attempts.clear();
     }
@@ -305,23 +323,31 @@ impl JobRow {
 
 impl From<StoredJob> for JobRow {
     fn from(job: StoredJob) -> Self {
-        Self { job, key_until: KeyUntil::End, is_exclusive: false, is_gone: false }
+        Self {
+            job,
+            key_until: KeyUntil::End,
+            is_exclusive: false,
+            is_gone: false,
+            seen_due_at: None,
+        }
     }
 }
 
 type Row = JobRow;
 
 /// All columns of a job. The list in CONTRIBUTING.md says what a new one needs.
-pub const JOB_COLUMNS: [Column<JobRow>; 28] = [
+pub const JOB_COLUMNS: [Column<JobRow>; 31] = [
     column!("id", JobId, row.job.id).ended(EndedColumn::Apart),
     column!("task", String, row.job.task).ended(EndedColumn::Same),
     column!("payload", Vec<u8>, row.job.payload.bytes).ended(EndedColumn::Blank),
     column!("payload_version", u32, row.job.payload.version).ended(EndedColumn::Same),
     column!("queue", String, row.job.queue).ended(EndedColumn::Same),
     column!("priority", Priority, row.job.priority).ended(EndedColumn::Same),
+    column!("partition", Option<String>, row.job.partition).ended(EndedColumn::Blank),
     column!("key", Option<String>, row.job.key).ended(EndedColumn::Blank).changes(),
     column!("state", JobState, row.job.state).ended(EndedColumn::Same).changes(),
     column!("run_at", StoreTime, row.job.run_at).changes(),
+    column!("expires_at", Option<StoreTime>, row.job.expires_at).ended(EndedColumn::Blank),
     column!("attempt", u32, row.job.attempt)
         .kind(ColumnKind::Count)
         .ended(EndedColumn::Same)
@@ -363,6 +389,7 @@ pub const JOB_COLUMNS: [Column<JobRow>; 28] = [
     column!("attempts", Vec<JobAttempt>, row.job.attempts).ended(EndedColumn::Blank).changes(),
     column!("key_until", KeyUntil, row.key_until).ended(EndedColumn::Blank).hidden(),
     column!("is_exclusive", bool, row.is_exclusive).ended(EndedColumn::Blank).hidden(),
+    column!("seen_due_at", Option<StoreTime>, row.seen_due_at).ended(EndedColumn::Apart).hidden(),
 ];
 
 fn schedule(row: &JobRow) -> ColumnValue<'_> {
@@ -391,6 +418,8 @@ pub struct NewColumn {
     pub same: Option<&'static str>,
     /// True if a waiting job that has its key gets the value.
     pub replaces: bool,
+    /// True if it is a text that may be empty.
+    pub may_be_empty: bool,
     /// Its value.
     pub get: for<'a> fn(&'a NewJob) -> ColumnValue<'a>,
 }
@@ -400,7 +429,7 @@ const fn new(
     kind: ColumnKind,
     get: for<'a> fn(&'a NewJob) -> ColumnValue<'a>,
 ) -> NewColumn {
-    NewColumn { name, kind, same: None, replaces: false, get }
+    NewColumn { name, kind, same: None, replaces: false, may_be_empty: false, get }
 }
 
 impl NewColumn {
@@ -411,13 +440,17 @@ impl NewColumn {
     const fn replaces(self) -> Self {
         Self { replaces: true, ..self }
     }
+
+    const fn may_be_empty(self) -> Self {
+        Self { may_be_empty: true, ..self }
+    }
 }
 
 /// The longest wait: longer than any instant of a store, and short enough to be added to one.
 const WAIT_MAX: i64 = 300_000_000_000_000_000;
 
 /// All columns of a request for a new job. Instants and waits are microseconds.
-pub const NEW_JOB_COLUMNS: [NewColumn; 16] = [
+pub const NEW_JOB_COLUMNS: [NewColumn; 20] = [
     new("id", ColumnKind::Uuid, |new| new.id.value()).same("id"),
     new("task", ColumnKind::Text, |new| new.task.value()).same("task"),
     new("payload", ColumnKind::Bytes, |new| new.payload.bytes.value()).same("payload").replaces(),
@@ -442,7 +475,19 @@ pub const NEW_JOB_COLUMNS: [NewColumn; 16] = [
         flag(new.key.as_ref().is_some_and(|key| key.until == KeyUntil::Start))
     }),
     new("replace", ColumnKind::Flag, |new| {
-        flag(new.key.as_ref().is_some_and(|key| key.on_conflict == OnConflict::Replace))
+        flag(new.key.as_ref().is_some_and(|key| key.on_conflict != OnConflict::Keep))
+    }),
+    new("debounce", ColumnKind::Long, |new| match new.key.as_ref().map(|key| key.on_conflict) {
+        Some(OnConflict::Debounce(most)) => ColumnValue::Int(micros(most).min(WAIT_MAX)),
+        _ => ColumnValue::Null,
+    }),
+    new("expires", ColumnKind::Time, |new| match new.expires {
+        Some(Expiry::At(at)) => ColumnValue::Int(at.as_micros()),
+        _ => ColumnValue::Null,
+    }),
+    new("expires_after", ColumnKind::Long, |new| match new.expires {
+        Some(Expiry::After(wait)) => ColumnValue::Int(micros(wait).min(WAIT_MAX)),
+        _ => ColumnValue::Null,
     }),
     new("max_attempts", ColumnKind::AtLeastOne, |new| {
         ColumnValue::Int(i64::from(new.max_attempts.max(1)))
@@ -453,6 +498,10 @@ pub const NEW_JOB_COLUMNS: [NewColumn; 16] = [
     new("traceparent", ColumnKind::Text, |new| new.traceparent.value())
         .same("traceparent")
         .replaces(),
+    new("partition", ColumnKind::Text, |new| new.partition.value())
+        .same("partition")
+        .replaces()
+        .may_be_empty(),
     new("resent", ColumnKind::Flag, |new| new.is_resent.value()),
     new("key_for", ColumnKind::Long, |new| match new.key.as_ref().map(|key| key.until) {
         Some(KeyUntil::For(time)) => ColumnValue::Int(micros(time).min(WAIT_MAX)),
@@ -525,7 +574,7 @@ mod tests {
         let json = statement_json(&[new(1)]).expect("it can be stored");
         let expected = "[{\"id\":\"00000000-0000-0000-0000-000000000001\",\"task\":\"a\",\"payload\":null,\"version\":0,\
             \"queue\":\"default\",\"priority\":1,\"at\":null,\"wait\":0,\"key\":null,\"until_start\":false,\
-            \"replace\":false,\"max_attempts\":1,\"abandon\":false,\"traceparent\":null,\"resent\":false,\"key_for\":null}]";
+            \"replace\":false,\"debounce\":null,\"expires\":null,\"expires_after\":null,\"max_attempts\":1,\"abandon\":false,\"traceparent\":null,\"partition\":null,\"resent\":false,\"key_for\":null}]";
         assert_eq!(json, expected);
         assert_eq!(statement_json(&[]), Ok("[]".to_owned()));
         let at = NewJob { when: When::At(StoreTime::from_micros(-7)), ..new(1) };
@@ -545,10 +594,14 @@ mod tests {
         let more = [
             "until_start",
             "replace",
+            "debounce",
+            "expires",
+            "expires_after",
             "key_for",
             "max_attempts",
             "abandon",
             "traceparent",
+            "partition",
             "resent",
         ];
         let names: Vec<_> = NEW_JOB_COLUMNS.iter().map(|column| column.name).collect();

@@ -6,6 +6,7 @@ use crate::action::Signature;
 use crate::check::storable;
 use crate::id::{Fence, JobId, SessionId, StoreTime};
 use crate::job::{JobState, Payload, StoredJob};
+use crate::limit::{LimitOverride, LimitScope};
 use crate::request::JobFilter;
 use crate::schedule::{Rule, ScheduleSpec};
 
@@ -43,6 +44,15 @@ pub enum Command {
     ResumeJobs {
         /// The jobs.
         scope: PauseScope,
+    },
+    /// Sets a limit of a task's jobs in place of the one in the code, which counts again when it is none.
+    SetLimit {
+        /// The task.
+        task: String,
+        /// The jobs that it counts together.
+        scope: LimitScope,
+        /// The limit.
+        limit: Option<LimitOverride>,
     },
     /// Pauses a process by its session: it takes no jobs and fires no ticks, and its runs go on. A session that replaces this one is
     /// paused, too. A pause that holds gets a new end and reason.
@@ -258,7 +268,8 @@ impl Pause {
 }
 
 /// Jobs that are paused together.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(tag = "scope", content = "name", rename_all = "lowercase")]
 pub enum PauseScope {
     /// The jobs of a task: a kind of job.
     Task(String),

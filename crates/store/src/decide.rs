@@ -10,6 +10,7 @@ use crate::id::{Fence, SessionId, StoreTime};
 use crate::job::{
     ATTEMPTS_MAX, AttemptOutcome, JobAttempt, JobState, KeyUntil, OnLost, Payload, StoredJob, short,
 };
+use crate::lane::LimitsUsed;
 use crate::request::{
     CLAIM_BYTES_MAX, End, Open, OtherApplication, Poll, Prune, QueueDepth, Reap, VersionDepth,
     reap_wait,
@@ -63,9 +64,15 @@ impl Poll {
     }
 
     /// The jobs that are claimed of those that are due, in their order. The limits count one after the other: the kinds of jobs
-    /// over all tasks, the room of each task, the limit of the poll, and [`CLAIM_BYTES_MAX`] for all that are not longer alone.
+    /// over all tasks, the room of each task, the limit of the poll, and [`CLAIM_BYTES_MAX`] for all that are not longer alone. Those
+    /// that were taken from lanes have used a part.
     #[must_use]
-    pub fn choose<T>(&self, mut due: Vec<T>, job: impl Fn(&T) -> &StoredJob) -> Vec<T> {
+    pub fn choose<T>(
+        &self,
+        mut due: Vec<T>,
+        used: &LimitsUsed,
+        job: impl Fn(&T) -> &StoredJob,
+    ) -> Vec<T> {
         due.sort_by_key(|each| {
             let job = job(each);
             (Reverse(job.priority), job.run_at, job.id)
@@ -76,7 +83,7 @@ impl Poll {
             let line = (job.queue.clone(), job.task.clone(), job.priority, kind);
             up_to(lines.entry(line).or_default(), self.line_limit(&job.task, kind))
         });
-        let (mut abandon, mut lost, mut long) = (0, 0, 0);
+        let (mut abandon, mut lost, mut long) = (used.jobs, used.lost, used.long);
         due.retain(|each| {
             let kind = LineKind::of(job(each));
             let is_in_abandon = !kind.is_abandon || up_to(&mut abandon, self.abandon_limit);
@@ -84,13 +91,13 @@ impl Poll {
             let is_in_long = !kind.is_long || up_to(&mut long, 1);
             is_in_abandon && is_in_lost && is_in_long
         });
-        let mut rooms = BTreeMap::new();
+        let mut rooms = used.tasks.clone();
         due.retain(|each| {
             let task = &job(each).task;
             up_to(rooms.entry(task.clone()).or_default(), self.room(task))
         });
-        due.truncate(self.limit as usize);
-        let mut bytes = 0;
+        due.truncate(self.limit.saturating_sub(used.jobs) as usize);
+        let mut bytes = used.bytes;
         due.retain(|each| {
             let is_long = LineKind::of(job(each)).is_long;
             bytes += if is_long { 0 } else { job(each).payload.bytes.len() };
@@ -152,7 +159,7 @@ pub struct LineKind {
 }
 
 impl LineKind {
-    fn of(job: &StoredJob) -> Self {
+    pub(crate) fn of(job: &StoredJob) -> Self {
         Self {
             is_abandon: job.on_lost == OnLost::Abandon,
             is_quarantined: job.is_quarantined(),
@@ -387,6 +394,7 @@ impl StoredJob {
             (self.lost, self.undecoded) = (0, 0);
         }
         (self.state, self.run_at, self.finished_at) = (JobState::Ready, now, None);
+        self.expires_at = None;
     }
 
     /// Gives a job that waits or is parked another payload, by hand.

@@ -91,6 +91,15 @@ pub enum When {
     At(StoreTime),
 }
 
+/// When a job expires that no process has taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// That long after it is due.
+    After(Duration),
+    /// At an instant of the store's clock.
+    At(StoreTime),
+}
+
 /// The end of a key: until then it keeps other jobs out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KeyUntil {
@@ -112,6 +121,8 @@ pub enum OnConflict {
     Keep,
     /// The other one gets the payload, the priority and the due time of this one if it waits.
     Replace,
+    /// The same, but it is due at most that long after it was accepted.
+    Debounce(Duration),
 }
 
 /// A key: one job of a task has it.
@@ -138,8 +149,12 @@ pub struct NewJob {
     pub queue: String,
     /// Its priority.
     pub priority: Priority,
+    /// The part of its task's jobs that it belongs to, such as a tenant. Empty if its task has limits and no parts.
+    pub partition: Option<String>,
     /// When it is due.
     pub when: When,
+    /// When it is cancelled, unless a process has taken it by then; none for never.
+    pub expires: Option<Expiry>,
     /// Its key, if it has one.
     pub key: Option<Key>,
     /// After how many attempts it is parked; at least 1.
@@ -165,13 +180,24 @@ impl NewJob {
             payload: Payload::default(),
             queue: DEFAULT_QUEUE.to_owned(),
             priority: Priority::default(),
+            partition: None,
             when: When::Now,
+            expires: None,
             key: None,
             max_attempts: 1,
             on_lost: OnLost::default(),
             traceparent: None,
             is_resent: false,
         }
+    }
+
+    /// When it expires, if it is due then.
+    #[must_use]
+    pub fn expires_at(&self, run_at: StoreTime) -> Option<StoreTime> {
+        self.expires.map(|expiry| match expiry {
+            Expiry::After(wait) => run_at.after(wait),
+            Expiry::At(at) => at,
+        })
     }
 }
 
@@ -263,12 +289,16 @@ pub struct StoredJob {
     /// Its priority.
     #[serde(serialize_with = "as_text")]
     pub priority: Priority,
+    /// The part of its task's jobs that it belongs to, see [`NewJob::partition`].
+    pub partition: Option<String>,
     /// Its key; none after its first start if the key was until then.
     pub key: Option<String>,
     /// Its state.
     pub state: JobState,
     /// When it is due, or was when it was claimed.
     pub run_at: StoreTime,
+    /// When it is cancelled, unless a process has taken it by then.
+    pub expires_at: Option<StoreTime>,
     /// The number of claims, without those that were given back.
     pub attempt: u32,
     /// The number of its last claims that were lost, one after the other: an attempt that ends otherwise sets it to 0.
@@ -349,9 +379,11 @@ impl StoredJob {
             payload: new.payload.clone(),
             queue: new.queue.clone(),
             priority: new.priority,
+            partition: new.partition.clone(),
             key: new.key.as_ref().map(|key| key.text.clone()),
             state: JobState::Ready,
             run_at,
+            expires_at: new.expires_at(run_at),
             attempt: 0,
             lost: 0,
             undecoded: 0,
@@ -370,6 +402,19 @@ impl StoredJob {
         }
     }
 
+    /// Returns true if it is to be cancelled because it has not begun by its time.
+    #[must_use]
+    pub fn is_expired(&self, now: StoreTime) -> bool {
+        let is_over = self.expires_at.is_some_and(|at| at <= now);
+        self.state == JobState::Ready && self.started_at.is_none() && is_over
+    }
+
+    /// Cancels it because it has not begun by its time.
+    pub fn expire(&mut self, now: StoreTime) {
+        (self.state, self.finished_at) = (JobState::Cancelled, Some(now));
+        self.error = Some(EXPIRED.to_owned());
+    }
+
     /// The error of a job that is parked because its process died.
     #[must_use]
     pub fn lost_error(&self) -> String {
@@ -382,6 +427,12 @@ impl StoredJob {
         ClaimRef { job: self.id, fence: self.fence }
     }
 }
+
+/// The error of a job that has expired.
+pub const EXPIRED: &str = "it expired before it began";
+
+/// The greatest number of jobs that one poll cancels because they have expired.
+pub const EXPIRED_MAX: u32 = 500;
 
 /// The number of attempts that a store keeps of a job: the last ones.
 pub const ATTEMPTS_MAX: usize = 10;

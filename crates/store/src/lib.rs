@@ -37,12 +37,15 @@ mod error;
 mod id;
 mod job;
 mod known;
+mod lane;
+mod limit;
 mod model;
 mod request;
 mod schedule;
 mod schedule_columns;
 mod session;
 mod store;
+mod wait;
 
 pub use action::{ACTION_COLUMNS, Action, ActionFilter, ActionScope, Signature, TargetKind};
 pub use check::{NAME_MAX, PAYLOAD_MAX, TEXT_MAX, check_name, identifier, storable};
@@ -58,11 +61,16 @@ pub use decide::{EndedNodes, LineKind};
 pub use error::{DecodeError, Refusal, StoreError};
 pub use id::{ActionId, Fence, JobId, SessionId, StoreTime, micros};
 pub use job::{
-    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, ClaimRef, DEFAULT_QUEUE, Enqueued, JobAttempt,
-    JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin, Payload, Priority, StoredJob,
-    When, attempts_of_text, attempts_to_text,
+    ATTEMPT_TEXT_MAX, ATTEMPTS_MAX, AttemptOutcome, ClaimRef, DEFAULT_QUEUE, EXPIRED, EXPIRED_MAX,
+    Enqueued, Expiry, JobAttempt, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Origin,
+    Payload, Priority, StoredJob, When, attempts_of_text, attempts_to_text,
 };
 pub use known::Known;
+pub use lane::{LANES_MAX, LaneClaim, LaneGroup, Lanes, LimitsUsed, Turns, opens_at};
+pub use limit::{
+    Arrival, LIMIT_COLUMNS, Limit, LimitOverride, LimitScope, LimitSpec, Rate, StoredLimit,
+    StoredLimits, TaskLimits, empty_limit,
+};
 pub use model::{Model, ModelState};
 pub use request::{
     CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
@@ -78,3 +86,4 @@ pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
 pub use session::{CLOCK_OFF, ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
 pub use store::{Store, Watch, is_dry_run};
 pub use uuid::Uuid;
+pub use wait::{JobWait, PartitionDepth, Room, Runners, WaitReason};

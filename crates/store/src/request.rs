@@ -5,12 +5,14 @@
 //!
 //! [`Refusal::TooLate`]: crate::Refusal::TooLate
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::command::{Pause, PauseScope, PauseSpan};
 use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, NewJob, StoredJob};
+use crate::limit::LimitSpec;
 use crate::schedule::{Next, ScheduleSpec, Skips, StoredSchedule, TickJob};
 
 /// Opens a session.
@@ -120,6 +122,8 @@ pub struct Register {
     pub first_opened: StoreTime,
     /// The schedules.
     pub definitions: Vec<ScheduleSpec>,
+    /// The limits of each task that the process runs, also of one that has none.
+    pub limits: Vec<LimitSpec>,
     /// When the request expires.
     pub not_after: StoreTime,
 }
@@ -221,10 +225,16 @@ pub struct Polled {
     pub leases: Vec<Lease>,
     /// The jobs that are paused: those that this process has claimed and not begun are to be given back (R22).
     pub paused: Vec<PauseScope>,
+    /// True if another poll may find more jobs at once: lanes were not looked at, or have more.
+    pub is_partial: bool,
+    /// True if as many jobs of a task or a partition run as may: the end of one makes room for another.
+    pub is_full: bool,
     /// True if the session is paused: then nothing was claimed, what has not begun is to be given back, and no tick is to be fired.
     pub is_paused: bool,
     /// Rows that could not be read, each reported once by this store.
     pub damaged: Vec<UnreadableRow>,
+    /// The number of jobs of each task that this poll has cancelled, because they had expired.
+    pub expired: BTreeMap<String, u64>,
 }
 
 /// A schedule that has something to decide.

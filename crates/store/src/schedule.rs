@@ -92,6 +92,7 @@ impl ScheduleSpec {
             payload: self.payload.clone(),
             queue: self.queue.clone(),
             priority: self.priority,
+            partition: self.partition.clone(),
             max_attempts: self.max_attempts,
             on_lost: self.on_lost,
             ..NewJob::new(id, self.task.clone())
@@ -118,6 +119,8 @@ pub struct ScheduleSpec {
     pub queue: String,
     /// The priority of its jobs.
     pub priority: Priority,
+    /// The partition of its jobs.
+    pub partition: Option<String>,
     /// When it fires.
     pub rule: Rule,
     /// The version of the code and the time zone data that compute its ticks. If it changes, the next tick is computed

@@ -53,13 +53,14 @@ macro_rules! micros_of {
 }
 
 /// All columns of a schedule. A new one is a line here, one in the table of each store, and a field of [`StoredSchedule`].
-pub const SCHEDULE_COLUMNS: [Column<Row>; 46] = [
+pub const SCHEDULE_COLUMNS: [Column<Row>; 47] = [
     column!("name", String, row.definition.name),
     column!("task", String, row.definition.task),
     column!("payload_version", u32, row.definition.payload.version),
     column!("payload", Vec<u8>, row.definition.payload.bytes),
     column!("queue", String, row.definition.queue),
     column!("priority", Priority, row.definition.priority),
+    column!("partition", Option<String>, row.definition.partition),
     column!("rule", String, row.definition.rule.text),
     column!("timing", Timing, row.definition.rule.timing),
     micros_of!(

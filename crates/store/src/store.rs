@@ -9,12 +9,14 @@ use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome, JobPause}
 use crate::error::{Refusal, StoreError};
 use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, Enqueued, NewJob, StoredJob};
+use crate::limit::StoredLimit;
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
     QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
 };
 use crate::schedule::StoredSchedule;
 use crate::session::SessionInfo;
+use crate::wait::{JobWait, PartitionDepth};
 
 /// Where durable jobs, schedules and sessions are kept, for all processes that use it.
 ///
@@ -197,6 +199,27 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     ///
     /// The store does not answer.
     fn pauses(&self) -> Result<Vec<JobPause>, StoreError>;
+
+    /// The limits of tasks, by task and scope.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn limits(&self) -> Result<Vec<StoredLimit>, StoreError>;
+
+    /// Those of these jobs that are ready, each with the first thing that stands in its way.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn waits(&self, jobs: &[JobId]) -> Result<Vec<JobWait>, StoreError>;
+
+    /// The partitions of a task in which jobs are due or run, at most so many: those with the most due jobs first, then by name.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn partitions(&self, task: &str, limit: u32) -> Result<Vec<PartitionDepth>, StoreError>;
 
     /// All sessions that are open, by identity; then those that ended within [`ENDED_SESSION_RETENTION`], the latest first.
     ///

@@ -13,7 +13,7 @@ mod read;
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use scheduler_expr::{Attribute, Kind, Role, RuleKind};
-use syn::{ExprArray, LitBool, LitInt, LitStr, Path};
+use syn::{Expr, ExprArray, LitBool, LitInt, LitStr, Path};
 
 /// The value of an option, of the kind that the option takes.
 #[derive(Clone)]
@@ -23,6 +23,7 @@ pub(crate) enum Value {
     Flag(LitBool),
     List(ExprArray, Vec<String>),
     Path(Path),
+    Expression(Expr),
 }
 
 impl Value {
@@ -33,7 +34,7 @@ impl Value {
             Self::Number(number) => Some(number.base10_digits().to_owned()),
             Self::Flag(flag) => Some(flag.value.to_string()),
             Self::List(_, texts) => Some(texts.join(", ")),
-            Self::Path(_) => None,
+            Self::Path(_) | Self::Expression(_) => None,
         }
     }
 }
@@ -56,6 +57,7 @@ impl ToTokens for Value {
             Self::Flag(flag) => flag.to_tokens(tokens),
             Self::List(list, _) => list.to_tokens(tokens),
             Self::Path(path) => path.to_tokens(tokens),
+            Self::Expression(expression) => expression.to_tokens(tokens),
         }
     }
 }
@@ -111,6 +113,12 @@ pub(crate) enum Key {
     Crate,
     /// `retry(…)`, around options of its own.
     Retry,
+    /// `limit(…)`, around those of all its jobs together.
+    Limit,
+    /// Of a job: `each(…)`, around those of each partition.
+    Each,
+    /// Of a job: the expression for its partition.
+    Partition,
     /// Of a job: the version of its payload.
     Version,
     /// Of a job: what makes a payload of one of an older version.
@@ -156,6 +164,7 @@ enum Takes {
     /// Texts in brackets, too.
     TextOrList,
     Path,
+    Expression,
     Number,
     /// Options in parentheses, and no `=`.
     Options,
@@ -177,7 +186,7 @@ struct OptionSpec {
 pub(crate) const NTH: &str = "__nth";
 
 /// The options that are no attributes.
-const OTHERS: [OptionSpec; 7] = [
+const OTHERS: [OptionSpec; 10] = [
     OptionSpec {
         key: Key::Name,
         name: "name",
@@ -221,10 +230,31 @@ const OTHERS: [OptionSpec; 7] = [
         example: r#"alias = "send-bill""#,
         aliases: &["aliases", "former_name", "renamed_from"],
     },
+    OptionSpec {
+        key: Key::Limit,
+        name: "limit",
+        takes: Takes::Options,
+        example: "limit(running = 50)",
+        aliases: &["limiter", "throttle", "rate_limit", "global_limit", "limits_concurrency"],
+    },
+    OptionSpec {
+        key: Key::Each,
+        name: "each",
+        takes: Takes::Options,
+        example: "each(running = 5)",
+        aliases: &["per_partition", "per_tenant"],
+    },
+    OptionSpec {
+        key: Key::Partition,
+        name: "partition",
+        takes: Takes::Expression,
+        example: "partition = order.tenant",
+        aliases: &["partition_by", "tenant", "concurrency_key", "fairness_key"],
+    },
 ];
 
 /// The options that only a job has.
-const OF_JOBS: [Key; 3] = [Key::Version, Key::Upgrade, Key::Alias];
+const OF_JOBS: [Key; 5] = [Key::Version, Key::Upgrade, Key::Alias, Key::Each, Key::Partition];
 
 impl OptionSpec {
     /// Returns true if it takes a number that has no unit.
@@ -282,6 +312,9 @@ impl Key {
             Self::Version => OTHERS[4],
             Self::Upgrade => OTHERS[5],
             Self::Alias => OTHERS[6],
+            Self::Limit => OTHERS[7],
+            Self::Each => OTHERS[8],
+            Self::Partition => OTHERS[9],
         }
     }
 
@@ -312,8 +345,9 @@ mod tests {
                 assert_eq!(spec.key.spec().name, spec.name);
                 assert!(spec.example.starts_with(spec.name) || spec.key == Key::Nth);
             }
-            let parts = options(form, Some(Key::Retry.spec()));
-            assert_eq!(parts.len(), 3);
+            for group in [Key::Retry, Key::Limit, Key::Each] {
+                assert_eq!(options(form, Some(group.spec())).len(), 3);
+            }
             assert!(options(form, Some(Key::Name.spec())).is_empty());
         }
     }
@@ -329,6 +363,7 @@ mod tests {
             "max_concurrent",
             "tags",
             "on_lost",
+            "expires",
             "queue",
             "priority",
             "name",
@@ -338,6 +373,9 @@ mod tests {
             "version",
             "upgrade",
             "alias",
+            "limit",
+            "each",
+            "partition",
         ];
         assert_eq!(names, expected);
     }

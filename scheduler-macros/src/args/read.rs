@@ -6,7 +6,7 @@ use scheduler_expr::{
 };
 use syn::{Expr, ExprArray, ExprLit, Lit, LitBool, LitInt, LitStr, Path};
 
-use super::{Args, Form, Key, OptionSpec, Takes, Value, WrittenOption, offered, options};
+use super::{Args, Form, Key, OF_JOBS, OptionSpec, Takes, Value, WrittenOption, offered, options};
 use crate::diagnostic::{self, Faults};
 
 impl Args {
@@ -190,6 +190,9 @@ fn read_value(takes: Takes, tokens: TokenStream) -> Option<Value> {
         let path = syn::parse::Parser::parse2(Path::parse_mod_style, tokens).ok()?;
         return Some(Value::Path(path));
     }
+    if let Takes::Expression = takes {
+        return syn::parse2(tokens).ok().map(Value::Expression);
+    }
     if let (Takes::TextOrList, Ok(list)) = (takes, syn::parse2(tokens.clone())) {
         return list_of_texts(list);
     }
@@ -246,6 +249,7 @@ fn wrong_kind(spec: &OptionSpec, tokens: &TokenStream) -> String {
     let wanted = match takes {
         Takes::Path if spec.key == Key::Upgrade => "the path of a function",
         Takes::Path => "the path of the `scheduler` crate",
+        Takes::Expression => "an expression on the payload",
         Takes::TextOrNumber if spec.is_count() => "a whole number",
         Takes::TextOrFlag => "`true`, `false` or a string literal",
         Takes::TextOrList => "a string literal, or a list of them",
@@ -303,7 +307,10 @@ pub(super) fn unknown(
     options: &[OptionSpec],
     around: Option<OptionSpec>,
 ) -> String {
-    let said_elsewhere = || of_made_jobs(word, form).or_else(|| of_part(word, form, options));
+    let said_elsewhere = || {
+        let of_job = of_made_jobs(word, form).or_else(|| of_jobs(word, form));
+        of_job.or_else(|| of_part(word, form, options))
+    };
     let of_schedule = of_schedules(word, form, around);
     if let Some(message) = of_schedule.or_else(|| said_elsewhere().filter(|_| around.is_none())) {
         return message;
@@ -341,6 +348,18 @@ fn of_schedules(word: &str, form: Form, around: Option<OptionSpec>) -> Option<St
             "`{attribute}` is no option of a job, which is due when the code that enqueues it says\n\
              remove it, or write `#[scheduled(…, durable)]` for a schedule"
         ),
+    })
+}
+
+/// The message for an option of `#[job]` in a `#[scheduled(…)]`.
+fn of_jobs(word: &str, form: Form) -> Option<String> {
+    let spec = OF_JOBS.iter().map(|key| key.spec()).find(|spec| spec.name == word)?;
+    (form == Form::Schedule).then(|| {
+        format!(
+            "`{}` is an option of `#[job]` alone: only a job has a payload\n\
+             remove it, or write a `#[job(…)]` that the schedule enqueues",
+            spec.name
+        )
     })
 }
 

@@ -1,7 +1,7 @@
 //! Checks a function that runs jobs: one argument may be the payload.
 
 use syn::punctuated::Punctuated;
-use syn::{Attribute, FnArg, Path, Token, Type};
+use syn::{Attribute, Expr, FnArg, Path, Token, Type};
 
 use super::form::{bare, check_named};
 use super::{Argument, Wanted, shown};
@@ -17,6 +17,8 @@ pub(crate) struct JobPlan {
     pub(crate) upgrade: Option<Path>,
     /// The former names.
     pub(crate) aliases: Vec<String>,
+    /// The expression for the partition of a job.
+    pub(crate) partition: Option<Expr>,
     /// True if the name is written, and no move of the function changes it.
     pub(crate) is_named: bool,
 }
@@ -35,6 +37,7 @@ pub(super) fn check(
     let has_payload = function.sig.inputs.iter().any(is_payload);
     let version = version(args, has_payload, faults);
     check_upgrade(args, version, faults);
+    check_each(args, faults);
     Some(JobPlan {
         version: if has_payload { version } else { 0 },
         upgrade: match args.value(Key::Upgrade) {
@@ -42,6 +45,10 @@ pub(super) fn check(
             _ => None,
         },
         aliases: args.value(Key::Alias).map(Value::texts).unwrap_or_default(),
+        partition: match args.value(Key::Partition) {
+            Some(Value::Expression(expression)) => Some(expression.clone()),
+            _ => None,
+        },
         is_named: args.get(Key::Name).is_some(),
     })
 }
@@ -90,6 +97,21 @@ fn check_upgrade(args: &Args, version: u32, faults: &mut Faults) {
     {
         let message =
             "`upgrade` is of no use for the first version of a payload\nadd `version = 2`";
+        faults.push(&option.word, message);
+    }
+}
+
+/// Reports a limit of each partition of jobs that have none.
+fn check_each(args: &Args, faults: &mut Faults) {
+    if let Some(option) = args.get(Key::Each)
+        && args.get(Key::Partition).is_none()
+        && !args.is_incomplete
+    {
+        let message = format!(
+            "`each` is of no use without `partition`: it limits the jobs of each partition\n\
+             add for example `{}`, an expression on the payload",
+            Key::Partition.example()
+        );
         faults.push(&option.word, message);
     }
 }

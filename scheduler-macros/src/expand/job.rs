@@ -6,12 +6,12 @@
 //! A type and a function of the same name do not meet, because a type without values has no name among the functions. Its
 //! name has the place of the function, and is made by the macro, so that no lint about names complains about it.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use scheduler_expr::Attribute;
-use syn::Type;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
+use syn::{FnArg, Pat, Type};
 
 use super::{FacadeCall, Idents, Task, without_self};
 use crate::check::{Argument, Name, Owner};
@@ -62,7 +62,7 @@ fn make(task: &Task<'_>, vis: &TokenStream, function: &Ident, names: &Idents) ->
         None => format!("A job that runs `{name}`."),
     };
     let parameter = Ident::new("payload", Span::mixed_site());
-    let (parameters, made) = match payload {
+    let (parameters, new) = match payload {
         Some(ty) => {
             let ty = without_self(ty.to_token_stream(), &names.own_type);
             let arguments = quote!(&#constant, &#parameter);
@@ -71,6 +71,7 @@ fn make(task: &Task<'_>, vis: &TokenStream, function: &Ident, names: &Idents) ->
         }
         None => (TokenStream::new(), quote!(#private::job(&#constant))),
     };
+    let made = partitioned(task, &parameter, &new, names).unwrap_or(new);
     // Another function of this name is reported at the one that runs the jobs.
     quote_spanned! {function.span()=>
         #[doc = #doc]
@@ -78,6 +79,79 @@ fn make(task: &Task<'_>, vis: &TokenStream, function: &Ident, names: &Idents) ->
         #vis fn #function(#parameters) -> #private::Job {
             #made
         }
+    }
+}
+
+/// The job with its partition, if the annotation has an expression for it. The payload has its name there, and is not needed
+/// afterwards.
+fn partitioned(
+    task: &Task<'_>,
+    parameter: &Ident,
+    new: &TokenStream,
+    names: &Idents,
+) -> Option<TokenStream> {
+    let expression = task.plan.job.as_ref()?.partition.to_token_stream();
+    if expression.is_empty() {
+        return None;
+    }
+    let mut bound = Vec::new();
+    let binding = payload_pattern(task).map(|mut pattern| {
+        read_only(&mut pattern, &mut bound);
+        quote!(let #pattern = #parameter;)
+    });
+    let made = Ident::new("made", Span::mixed_site());
+    let lent = lent(&expression);
+    let arguments = quote!(#made, #lent);
+    let call = FacadeCall { function: "partitioned", generic: None, arguments };
+    let call = call.seen_at(&expression, names);
+    Some(quote! {
+        let #made = #new;
+        #binding
+        #(let _ = &#bound;)*
+        #call
+    })
+}
+
+/// The expression by reference, with its place: from its first token to its last.
+fn lent(expression: &TokenStream) -> TokenStream {
+    let mut spans = expression.clone().into_iter().map(|token| token.span());
+    let first = spans.next().unwrap_or_else(Span::call_site);
+    let mut parentheses = Group::new(Delimiter::Parenthesis, expression.clone());
+    parentheses.set_span(spans.last().unwrap_or(first));
+    quote_spanned!(first=> & #parentheses)
+}
+
+/// The pattern of the payload's parameter.
+fn payload_pattern(task: &Task<'_>) -> Option<Pat> {
+    let mut inputs = task.arguments.iter().zip(&task.function.sig.inputs);
+    inputs.find_map(|pair| match pair {
+        (Argument::Payload(_), FnArg::Typed(argument)) => Some((*argument.pat).clone()),
+        _ => None,
+    })
+}
+
+/// Makes the names in a pattern such that nothing is changed by them, and collects them: a name that is not used would be a
+/// warning.
+fn read_only(pattern: &mut Pat, bound: &mut Vec<Ident>) {
+    match pattern {
+        Pat::Ident(name) => {
+            if name.by_ref.is_none() {
+                name.mutability = None;
+            }
+            bound.push(name.ident.clone());
+            if let Some((_, inner)) = &mut name.subpat {
+                read_only(inner, bound);
+            }
+        }
+        Pat::Paren(inner) => read_only(&mut inner.pat, bound),
+        Pat::Reference(inner) => read_only(&mut inner.pat, bound),
+        Pat::Slice(list) => list.elems.iter_mut().for_each(|part| read_only(part, bound)),
+        Pat::Struct(list) => {
+            list.fields.iter_mut().for_each(|part| read_only(&mut part.pat, bound));
+        }
+        Pat::Tuple(list) => list.elems.iter_mut().for_each(|part| read_only(part, bound)),
+        Pat::TupleStruct(list) => list.elems.iter_mut().for_each(|part| read_only(part, bound)),
+        _ => {}
     }
 }
 
@@ -93,6 +167,7 @@ pub(super) fn facts(task: &Task<'_>, names: &Idents) -> TokenStream {
     let private = &names.private;
     let Some(job) = &task.plan.job else { return quote!(#private::None) };
     let (version, aliases) = (job.version, &job.aliases);
+    let is_partitioned = job.partition.is_some();
     let check = match payload(task) {
         None => quote!(#private::None),
         Some(ty) => {
@@ -106,6 +181,7 @@ pub(super) fn facts(task: &Task<'_>, names: &Idents) -> TokenStream {
             version: #version,
             aliases: &[#(#aliases),*],
             check: #check,
+            is_partitioned: #is_partitioned,
         })
     }
 }

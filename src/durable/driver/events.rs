@@ -92,6 +92,9 @@ impl Reports {
                 is_ahead: offset > 0,
             },
             NodeEvent::NodePaused { is_paused } => StoreEvent::NodePaused { is_paused },
+            NodeEvent::Expired { task, count } => {
+                StoreEvent::JobsExpired { task: task.into(), count }
+            }
             NodeEvent::Damaged(damage) => {
                 StoreEvent::Damaged { row: damage.row.into(), reason: damage.reason.into() }
             }

@@ -401,10 +401,34 @@ impl SpecBuilder<'_> {
         Some(DurableOptions {
             on_lost: self.word(),
             misfire_window,
+            expires: self.duration(Attribute::Expires),
             queue: queue.unwrap_or_else(|| "default".to_owned()),
             priority: self.word(),
+            limits: self.limits(),
             timing,
         })
+    }
+
+    /// The attributes that limit its jobs, with their texts.
+    fn limits(&mut self) -> Vec<(Attribute, String)> {
+        let all = Attribute::ALL.iter().copied().filter(|attribute| attribute.is_limit());
+        let limits = all.filter_map(|attribute| {
+            let check = |text: &str| attribute.check(text, None).map(|()| text.to_owned());
+            Some((attribute, self.read(attribute, check)?))
+        });
+        let limits: Vec<(Attribute, String)> = limits.collect();
+        let of_each = limits.iter().find(|(attribute, _)| attribute.group() == Some("each"));
+        if let Some((each, _)) = of_each
+            && self.definition.job.is_some_and(|job| !job.is_partitioned)
+        {
+            let reason = format!(
+                "`{each}` is of no use without a partition: it limits the jobs of each partition"
+            );
+            let help = "write #[job(…, partition = …)] with an expression on the payload, such as order.tenant; or set \
+                        `limit` in place of `each`";
+            self.refuse(*each, &reason, help.to_owned());
+        }
+        limits
     }
 
     fn check_store(&mut self, is_job: bool) {

@@ -7,6 +7,7 @@ mod locks;
 mod real_clock_chaos;
 mod real_clock_deploys;
 mod real_clock_jobs;
+mod real_clock_limits;
 mod real_clock_outages;
 mod real_clock_partitions;
 mod real_clock_pauses;

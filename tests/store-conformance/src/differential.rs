@@ -1,9 +1,9 @@
 //! Random requests to the model and a store, with the same answers.
 
 use crate::generate::Generator;
-use crate::operation::{Contents, Operation};
+use crate::operation::{Answer, Contents, Operation};
 use crate::test_store::TestStore;
-use scheduler_store::{Model, StoreTime};
+use scheduler_store::{JobWait, Model, StoreError, StoreTime, WaitReason};
 
 /// The number of sequences, and the length of each.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl Differential {
 
 /// Returns the first step at which they differ, and how.
 fn run_seed<T: TestStore>(seed: u64, steps: u32, every: u32) -> Option<(u32, String)> {
-    let model = Model::new();
+    let mut model = Model::new();
     model.set_now(START);
     let mut store = T::fresh();
     store.set_now(START);
@@ -54,10 +54,17 @@ fn run_seed<T: TestStore>(seed: u64, steps: u32, every: u32) -> Option<(u32, Str
                 model.set_now(*now);
                 store.set_now(*now);
             }
-            Operation::Reopen => store.reopen(),
+            Operation::Reopen => {
+                model = model.connect();
+                store.reopen();
+            }
             _ => {}
         }
+        let before = Contents::of(&model).waits;
         let wanted = operation.ask(&model);
+        if let Some(fault) = claimed_beside_a_reason(before.as_deref(), &wanted) {
+            return Some((step, fault));
+        }
         let found = operation.ask(store.store());
         if wanted != found {
             return Some((
@@ -75,6 +82,24 @@ fn run_seed<T: TestStore>(seed: u64, steps: u32, every: u32) -> Option<(u32, Str
     None
 }
 
+/// A job that was claimed though something stood in its way: the claim and the reasons decide by the same limits. A process may ask for
+/// tasks that it has not said when it opened its session.
+fn claimed_beside_a_reason(
+    before: Result<&[JobWait], &StoreError>,
+    answer: &Answer,
+) -> Option<String> {
+    let Answer::Polled(Ok(polled)) = answer else { return None };
+    let stands_in_the_way = |wait: &&JobWait| {
+        let is_about_processes = matches!(
+            wait.reason,
+            WaitReason::Turn | WaitReason::NoProcess | WaitReason::ProcessesPaused
+        );
+        !is_about_processes && polled.jobs.iter().any(|job| job.id == wait.id)
+    };
+    let wait = before.ok()?.iter().find(stands_in_the_way)?;
+    Some(format!("{} was claimed, and yet: {}", wait.id, wait.reason))
+}
+
 fn difference(wanted: &Contents, found: &Contents) -> String {
     let parts = [
         (format!("{:#?}", wanted.jobs), format!("{:#?}", found.jobs)),
@@ -82,6 +107,9 @@ fn difference(wanted: &Contents, found: &Contents) -> String {
         (format!("{:#?}", wanted.sessions), format!("{:#?}", found.sessions)),
         (format!("{:#?}", wanted.depths), format!("{:#?}", found.depths)),
         (format!("{:#?}", wanted.pauses), format!("{:#?}", found.pauses)),
+        (format!("{:#?}", wanted.limits), format!("{:#?}", found.limits)),
+        (format!("{:#?}", wanted.waits), format!("{:#?}", found.waits)),
+        (format!("{:#?}", wanted.partitions), format!("{:#?}", found.partitions)),
         (format!("{:#?}", wanted.actions), format!("{:#?}", found.actions)),
     ];
     let mut text = "the rows differ (model, store):\n".to_owned();
@@ -98,14 +126,16 @@ fn difference(wanted: &Contents, found: &Contents) -> String {
 /// The last requests of a sequence with the model's answers, for people.
 fn last_requests(seed: u64, last: u32) -> String {
     const SHOWN: u32 = 30;
-    let model = Model::new();
+    let mut model = Model::new();
     model.set_now(START);
     let mut generator = Generator::new(seed);
     let mut text = String::new();
     for step in 0..=last {
         let operation = generator.next(&model);
-        if let Operation::SetNow(now) = &operation {
-            model.set_now(*now);
+        match &operation {
+            Operation::SetNow(now) => model.set_now(*now),
+            Operation::Reopen => model = model.connect(),
+            _ => {}
         }
         let answer = operation.ask(&model);
         if last - step < SHOWN {

@@ -58,8 +58,10 @@ fn unstorable() -> Vec<NewJob> {
     key.key.as_mut().expect("it has a key").text = String::new();
     let long_name = "x".repeat(NAME_MAX + 1);
     let traced = NewJob { traceparent: Some(long_name.clone()), ..plain() };
+    let partitioned = NewJob { partition: Some(long_name.clone()), ..plain() };
     vec![
         traced,
+        partitioned,
         NewJob::new(job(2), ""),
         NewJob::new(job(2), "a\0"),
         NewJob::new(job(2), long_name),
@@ -89,6 +91,29 @@ pub fn a_job_keeps_its_trace_context<T: TestStore>() {
     assert_eq!(given.claim(id, "a").traceparent.as_deref(), Some("00-two"), "it runs again");
     given.enqueue(NewJob::new(job(3), "a"));
     assert_eq!(given.claim(id, "a").traceparent, None);
+}
+
+/// A job keeps its partition through all attempts, after its end and through an edit; a job that is replaced gets the new one, and
+/// those of a schedule have its own.
+pub fn a_job_keeps_its_partition<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    let of = |number: u128, text: &str| NewJob {
+        partition: Some(text.to_owned()),
+        ..with_key(number, "a", OnConflict::Replace)
+    };
+    given.enqueue(of(1, "one"));
+    assert_eq!(given.enqueue(of(2, "two")), Enqueued::Replaced(job(1)));
+    let partition = || given.ask().job(job(1)).unwrap().and_then(|job| job.partition);
+    assert_eq!(partition().as_deref(), Some("two"));
+    given.command(&Command::Edit { job: job(1), fence: None, payload: Payload::default() });
+    let claimed = given.claim(id, "a");
+    assert_eq!(claimed.partition.as_deref(), Some("two"));
+    given.finish(id, claimed.held(), End::Done);
+    assert_eq!(partition().as_deref(), Some("two"), "it is done");
+    given.command(&Command::Retry { job: job(1) });
+    assert_eq!(given.claim(id, "a").partition.as_deref(), Some("two"), "it runs again");
+    given.enqueue(NewJob { partition: Some(String::new()), ..NewJob::new(job(3), "a") });
+    assert_eq!(given.claim(id, "a").partition.as_deref(), Some(""), "empty is not none");
 }
 
 /// A key keeps others of its task out until the job has ended.

@@ -18,17 +18,18 @@ use scheduler_store::{
     Signature, TargetKind, TaskRoom,
 };
 use scheduler_store::{
-    ClaimRef, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload, Priority, StoredJob,
-    When,
+    ClaimRef, Expiry, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload, Priority,
+    StoredJob, When,
 };
 use scheduler_store::{Fence, JobId, SessionId};
+use scheduler_store::{Limit, LimitOverride, LimitScope, LimitSpec, Rate};
 use scheduler_store::{
     Next, Overlap, Pause, PauseScope, PauseSpan, Rule, ScheduleSpec, Skips, StoredSchedule,
     TickJob, Timing,
 };
 use scheduler_store::{SessionInfo, Uuid};
 
-const TASKS: [&str; 4] = ["a", "A", "a ", "'; DROP TABLE job; --%_\\"];
+pub(crate) const TASKS: [&str; 4] = ["a", "A", "a ", "'; DROP TABLE job; --%_\\"];
 const QUEUES: [&str; 3] = ["default", "mail", "é"];
 const PEOPLE: [&str; 3] = ["anna", "Anna", ""];
 const KEYS: [&str; 3] = ["k", "K", "%"];
@@ -243,6 +244,11 @@ impl Generator {
         if self.random.once_in(3) { OnLost::Abandon } else { OnLost::Rerun }
     }
 
+    fn partition(&mut self) -> Option<String> {
+        let partitions = [None, None, None, Some(""), Some("p-1"), Some("p-2")];
+        self.random.pick(&partitions).map(str::to_owned)
+    }
+
     fn definition(&mut self, now: StoreTime) -> ScheduleSpec {
         ScheduleSpec {
             name: self.name(),
@@ -250,6 +256,7 @@ impl Generator {
             payload: self.payload(),
             queue: self.random.pick(&QUEUES).to_owned(),
             priority: self.random.pick(&Priority::HIGHEST_FIRST),
+            partition: self.partition(),
             rule: self.rule(now),
             calculator: self.random.pick(&["1", "2"]).to_owned(),
             overlap: self.random.pick(&[Overlap::Skip, Overlap::QueueOne, Overlap::Allow]),
@@ -270,8 +277,31 @@ impl Generator {
             session: self.session(model),
             first_opened: now.before(self.wait()),
             definitions,
+            limits: (0..self.random.below(3)).map(|_| self.limits()).collect(),
             not_after: self.not_after(now),
         }
+    }
+
+    fn limits(&mut self) -> LimitSpec {
+        let former = self.random.once_in(8).then(|| self.random.pick(&TASKS).to_owned());
+        LimitSpec {
+            task: self.random.pick(&TASKS).to_owned(),
+            former_names: former.into_iter().collect(),
+            all: self.limit(),
+            each: self.limit(),
+        }
+    }
+
+    fn limit(&mut self) -> Limit {
+        if self.random.once_in(2) {
+            return Limit::default();
+        }
+        let running = self.random.once_in(2).then(|| self.random.pick(&[1, 2, 5]));
+        let starts = self.random.pick(&[1, 3, 7]);
+        let period = Duration::from_micros(self.random.pick(&[7, 1_000_000, 10_000_000]));
+        let burst = self.random.pick(&[1, starts]);
+        let rate = self.random.once_in(3).then_some(Rate { starts, period, burst });
+        Limit { running, rate }
     }
 
     fn poll(&mut self, model: &Model) -> Poll {
@@ -439,7 +469,11 @@ impl Generator {
                 1 => KeyUntil::For(self.wait()),
                 _ => KeyUntil::End,
             },
-            on_conflict: self.random.pick(&[OnConflict::Keep, OnConflict::Replace]),
+            on_conflict: match self.random.below(3) {
+                0 => OnConflict::Keep,
+                1 => OnConflict::Replace,
+                _ => OnConflict::Debounce(self.wait()),
+            },
         });
         let when = match self.random.below(4) {
             0 => When::After(self.wait()),
@@ -451,9 +485,15 @@ impl Generator {
             queue: self.random.pick(&QUEUES).to_owned(),
             priority: self.random.pick(&Priority::HIGHEST_FIRST),
             when,
+            expires: match self.random.below(12) {
+                0 => Some(Expiry::After(self.wait())),
+                1 => Some(Expiry::At(self.instant(now))),
+                _ => None,
+            },
             key,
             max_attempts: self.random.pick(&[0, 1, 3, u32::MAX]),
             on_lost: self.on_lost(),
+            partition: self.partition(),
             traceparent: self.random.once_in(2).then(|| format!("00-{}", self.random.below(3))),
             ..NewJob::new(self.new_job(), self.random.pick(&TASKS))
         }
@@ -497,6 +537,15 @@ impl Generator {
             8 | 9 => Command::Cancel { job: self.job(model) },
             10 => Command::Delete { job: self.job(model) },
             14 => self.edit(model),
+            11 => Command::SetLimit {
+                task: self.random.pick(&TASKS).to_owned(),
+                scope: self.random.pick(&LimitScope::BOTH),
+                limit: (!self.random.once_in(3)).then(|| LimitOverride {
+                    limit: self.limit(),
+                    by: "me\0".to_owned(),
+                    reason: "x".repeat(20_000),
+                }),
+            },
             _ => Command::Retry { job: self.job(model) },
         }
     }

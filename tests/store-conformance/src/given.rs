@@ -190,7 +190,8 @@ impl<T: TestStore> Given<T> {
         first_opened: StoreTime,
     ) -> Registration {
         let definitions = vec![definition.clone()];
-        let request = Register { session, first_opened, definitions, not_after: self.in_time() };
+        let (limits, not_after) = (Vec::new(), self.in_time());
+        let request = Register { session, first_opened, definitions, limits, not_after };
         let registered = self.ask().register(&request).unwrap();
         let RegisteredSchedule { outcome, schedule } = &registered.schedules[0];
         assert_eq!(*schedule, self.schedule(&definition.name), "the answer is what is kept");
@@ -288,6 +289,7 @@ pub(crate) fn cron(name: &str, overlap: Overlap) -> ScheduleSpec {
         payload: Payload { version: 1, bytes: b"{}".to_vec() },
         queue: "default".to_owned(),
         priority: Priority::Normal,
+        partition: None,
         rule: Rule { text: "each second".to_owned(), timing: Timing::Computed },
         calculator: "1".to_owned(),
         overlap,

@@ -15,6 +15,7 @@ mod ends;
 mod enqueues;
 mod generate;
 mod given;
+mod limits;
 mod nodes;
 mod operation;
 mod pauses;
@@ -31,6 +32,7 @@ pub use differential::{Differential, a_few_thousand_random_requests_are_answered
 pub use ends::*;
 pub use enqueues::*;
 pub use given::{definition, open};
+pub use limits::*;
 pub use nodes::*;
 pub use pauses::*;
 pub use schedules::*;
@@ -63,6 +65,22 @@ macro_rules! store_conformance {
             r3_the_same_job_sent_twice_is_accepted_once
             a_request_is_accepted_as_a_whole
             a_job_keeps_its_trace_context
+            a_job_keeps_its_partition
+            fl_no_more_jobs_run_than_the_limit_of_a_partition
+            fl_no_more_jobs_run_than_the_limit_of_a_task
+            fl_a_lost_job_keeps_its_place_until_it_is_reaped
+            fl_partitions_take_turns
+            fl_a_partition_has_the_order_of_other_jobs
+            fl_a_job_of_later_is_not_in_its_partition_yet
+            fl_starts_of_a_partition_keep_its_rate
+            fl_starts_of_a_task_keep_its_rate
+            fl_a_tick_is_claimed_from_its_partition
+            fl_a_limit_by_hand_counts_at_once_and_survives_a_deploy
+            fl_what_holds_for_a_poll_holds_for_its_partitions
+            fl_jobs_that_do_not_run_take_no_place
+            fx_a_job_that_has_not_begun_by_its_time_is_cancelled
+            fx_a_job_that_is_asked_for_again_and_again_waits_for_the_last_but_not_for_ever
+            fl_the_reason_why_a_job_does_not_run_is_the_one_by_which_it_is_not_claimed
             a_key_is_had_by_one_unfinished_job_of_a_task
             r3_r4_of_a_job_that_is_gone_its_identity_is_left
             r4_a_late_end_may_let_a_job_go

@@ -1,16 +1,18 @@
 //! A request to a store, and its answer, as data.
 
+use crate::generate::TASKS;
 use scheduler_store::Store;
 use scheduler_store::StoreError;
 use scheduler_store::StoreTime;
-use scheduler_store::StoredSchedule;
 use scheduler_store::{
     Action, ActionFilter, BulkOutcome, Close, Command, CommandAll, CommandOutcome, Enqueue, Finish,
-    Finished, Fire, Fired, JobFilter, JobPause, Open, Opened, Poll, Polled, Prune, QueueDepth,
-    Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo, Signature,
+    Finished, Fire, Fired, JobFilter, JobPause, JobWait, Open, Opened, PartitionDepth, Poll,
+    Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
+    Signature,
 };
 use scheduler_store::{ClaimRef, Enqueued, StoredJob};
 use scheduler_store::{JobId, SessionId};
+use scheduler_store::{StoredLimit, StoredSchedule};
 
 /// A step of a sequence.
 #[derive(Clone, Debug)]
@@ -97,17 +99,25 @@ pub(crate) struct Contents {
     pub(crate) sessions: Result<Vec<SessionInfo>, StoreError>,
     pub(crate) depths: Result<Vec<QueueDepth>, StoreError>,
     pub(crate) pauses: Result<Vec<JobPause>, StoreError>,
+    pub(crate) limits: Result<Vec<StoredLimit>, StoreError>,
+    pub(crate) waits: Result<Vec<JobWait>, StoreError>,
+    pub(crate) partitions: Vec<Result<Vec<PartitionDepth>, StoreError>>,
     pub(crate) actions: Result<Vec<Action>, StoreError>,
 }
 
 impl Contents {
     pub(crate) fn of(store: &dyn Store) -> Self {
+        let jobs = store.jobs(&JobFilter::default(), u32::MAX);
+        let ids: Vec<JobId> = jobs.iter().flatten().map(|job| job.id).collect();
         Self {
-            jobs: store.jobs(&JobFilter::default(), u32::MAX),
+            waits: store.waits(&ids),
+            partitions: TASKS.into_iter().map(|task| store.partitions(task, 2)).collect(),
+            jobs,
             schedules: store.schedules(),
             sessions: store.sessions(),
             depths: store.depths(),
             pauses: store.pauses(),
+            limits: store.limits(),
             actions: store.actions(&ActionFilter::default(), u32::MAX),
         }
     }

@@ -381,8 +381,13 @@ pub fn a_definition_comes_back_as_it_was_or_is_refused<T: TestStore>() {
     };
     let bad = ScheduleSpec { task: String::new(), ..good.clone() };
     let definitions = vec![good.clone(), bad];
-    let request =
-        Register { session: id, first_opened: given.now, definitions, not_after: given.in_time() };
+    let request = Register {
+        session: id,
+        first_opened: given.now,
+        definitions,
+        limits: Vec::new(),
+        not_after: given.in_time(),
+    };
     let answer = given.ask().register(&request);
     assert!(matches!(answer, Err(StoreError::Refused(Refusal::Unstorable { .. }))), "{answer:?}");
     assert_eq!(given.ask().schedules().unwrap(), []);

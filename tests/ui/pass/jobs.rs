@@ -61,7 +61,18 @@ fn r#try(run: &Run, #[payload] days: u32) -> Result<(), JobError> {
     Ok(())
 }
 
-#[job(name = "plain_outcome")]
+#[job(name = "counts", limit(rate = "100/1m"), partition = days)]
+fn counts(#[payload] mut days: u32) {
+    days += 1;
+    assert!(days > 0);
+}
+
+#[job(
+    name = "plain_outcome",
+    limit(running = 50, rate = "1000/1h", burst = 5),
+    each(running = "5", rate = "100/1m", burst = 1),
+    partition = (second.as_deref().unwrap_or_default(), 17),
+)]
 fn plain(_: &String, #[payload] (_first, second): (u8, Option<String>)) -> Result<(), &'static str> {
     second.map(drop).ok_or("nothing")
 }
@@ -74,12 +85,17 @@ fn main() {
     sweep();
     assert_eq!(r#try::job(3).task_name(), "puts_off");
     assert_eq!(plain::job((1, None)).task_name(), "plain_outcome");
+    assert_eq!(counts::job(1).task_name(), "counts");
     let entries = scheduler::__private::entries();
-    assert_eq!(entries.len(), 4);
+    assert_eq!(entries.len(), 5);
     let entry = entries.iter().find(|entry| entry.name == "send-mail").unwrap();
     assert_eq!(entry.attribute(Attribute::Queue), Some("mail"));
     let facts = entry.job.unwrap();
     assert_eq!((facts.version, facts.aliases), (2, &["mail", "old-mail"][..]));
+    assert!(!facts.is_partitioned);
+    let entry = entries.iter().find(|entry| entry.name == "plain_outcome").unwrap();
+    assert_eq!(entry.attribute(Attribute::EachRate), Some("100/1m"));
+    assert!(entry.job.unwrap().is_partitioned);
     let entry = entries.iter().find(|entry| entry.name == "sweep").unwrap();
     assert_eq!(entry.job.unwrap().version, 0);
 }

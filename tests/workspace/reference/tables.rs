@@ -68,6 +68,7 @@ fn kind(kind: Kind) -> String {
         Kind::Count { min, .. } => format!("a number, at least {min}"),
         Kind::Instant => "an instant with its offset".to_owned(),
         Kind::Tags => "names".to_owned(),
+        Kind::Rate => "a number of starts, `/`, a duration".to_owned(),
         Kind::Calendar => "the name of a calendar".to_owned(),
         Kind::Queue => "the name of a queue".to_owned(),
         Kind::Period => "a duration".to_owned(),

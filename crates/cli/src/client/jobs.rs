@@ -252,6 +252,7 @@ fn one(job: &Job, zone: Zone) -> String {
     row("task", plain(&job.task));
     row("state", state(job));
     row("queue", format!("{}, priority {}", plain(&job.queue), plain(&job.priority)));
+    row("partition", text(&job.partition));
     row("key", text(&job.key));
     row("schedule", text(&job.schedule));
     row("tick", times.time(&job.tick));

@@ -10,9 +10,9 @@ use scheduler::store::{
 use scheduler::{Clock, ManualClock, SystemClock};
 use scheduler_store::{
     Action, ActionFilter, BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome,
-    Enqueue, Finish, Finished, Fire, Fired, JobPause, Open, Opened, Poll, Polled, Prune, Reap,
-    Reaped, Register, Registered, Renew, Renewed, SessionInfo, Signature, StoredJob,
-    StoredSchedule,
+    Enqueue, Finish, Finished, Fire, Fired, JobPause, JobWait, Open, Opened, PartitionDepth, Poll,
+    Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo, Signature,
+    StoredJob, StoredLimit, StoredSchedule,
 };
 
 /// The answer of the store to requests that the page makes.
@@ -176,6 +176,9 @@ pass_on! {
     actions(filter: &ActionFilter, limit: u32) -> Vec<Action>;
     schedules() -> Vec<StoredSchedule>;
     pauses() -> Vec<JobPause>;
+    limits() -> Vec<StoredLimit>;
+    waits(jobs: &[JobId]) -> Vec<JobWait>;
+    partitions(task: &str, limit: u32) -> Vec<PartitionDepth>;
     sessions() -> Vec<SessionInfo>;
     depths() -> Vec<QueueDepth>;
 }

@@ -19,6 +19,7 @@ use std::error::Error;
 use std::fmt::{self, Display};
 use std::ops::Range;
 
+pub use parse::default_burst;
 pub use table::{Attribute, Kind, Role, Row};
 pub use words::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, Word};
 
@@ -26,7 +27,7 @@ pub use words::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority,
 const FLAG: &[&str] = &["true", "false"];
 
 impl Attribute {
-    /// The attribute as it is written in an annotation; a part of `retry(…)` has a dot.
+    /// The attribute as it is written in an annotation; a part of `retry(…)`, `limit(…)` or `each(…)` has a dot.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.row().name
@@ -61,7 +62,17 @@ impl Attribute {
     /// ```
     #[must_use]
     pub fn is_about_jobs(self) -> bool {
-        matches!(self, Self::OnLost | Self::MisfireWindow | Self::Queue | Self::Priority)
+        self.is_limit()
+            || matches!(
+                self,
+                Self::OnLost | Self::MisfireWindow | Self::Expires | Self::Queue | Self::Priority
+            )
+    }
+
+    /// Returns true if it is a part of `limit(…)` or `each(…)`.
+    #[must_use]
+    pub fn is_limit(self) -> bool {
+        matches!(self.group(), Some("limit" | "each"))
     }
 
     /// The words that its text can be, the default first; empty for other attributes.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Attribute, AttributeError, Kind, Wording};
 use crate::cron::CronExpression;
-use crate::duration::{DurationUnit, in_seconds, parse_delay, parse_period};
+use crate::duration::{DurationUnit, in_seconds, intended_period, parse_delay, parse_period};
 use crate::error::{ParseError, ParseErrorCause, is_quotable, quoted};
 use crate::instant::Instant;
 use crate::name::{check_name, nearest};
@@ -56,6 +56,7 @@ impl Attribute {
             Kind::Count { .. } => self.parse_count(text).map(drop),
             Kind::Instant => self.parse_instant(text).map(drop),
             Kind::Tags => self.parse_tags(text).map(drop),
+            Kind::Rate => self.parse_rate(text).map(drop),
             Kind::Period | Kind::Delay => self.parse_duration(text, unit).map(drop),
             Kind::Flag | Kind::Words(_) => self.index_of_word(text).map(drop),
         }
@@ -240,6 +241,43 @@ impl Attribute {
         Err(AttributeError::invalid(self, reason).with_help(Wording::new(help)))
     }
 
+    /// Reads a rate: the number of starts, `/`, and the time in which they are allowed.
+    ///
+    /// ```
+    /// use scheduler_expr::Attribute;
+    /// use std::time::Duration;
+    ///
+    /// assert_eq!(Attribute::LimitRate.parse_rate("100/1m")?, (100, Duration::from_secs(60)));
+    /// let error = Attribute::LimitRate.parse_rate("100 per minute").unwrap_err();
+    /// assert_eq!(error.help(), Some("write `rate = \"100/1m\"`"));
+    /// # Ok::<(), scheduler_expr::AttributeError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the text is something else, or allows no start.
+    pub fn parse_rate(self, text: &str) -> Result<(u32, Duration), AttributeError> {
+        let fault = |reason: String| {
+            let help = match intended_rate(text) {
+                Some(rate) => Wording::new("write ").set(self, &rate),
+                None => Wording::new("write for example ").set(self, self.row().example_text()),
+            };
+            AttributeError::invalid(self, reason).with_help(help)
+        };
+        let Some((starts, period)) = text.split_once('/') else {
+            let reason = "is no number of starts, `/` and a time";
+            return Err(fault(format!("{} {reason}", quoted(text))));
+        };
+        let is_number = !starts.is_empty() && starts.bytes().all(|byte| byte.is_ascii_digit());
+        let starts = match starts.parse() {
+            Ok(0) => return Err(fault(format!("{} allows no start", quoted(text)))),
+            Ok(starts) if is_number => starts,
+            _ => return Err(fault(format!("{} is no number of starts", quoted(starts)))),
+        };
+        let period = parse_period(period, None).map_err(|error| fault(error.to_string()))?;
+        Ok((starts, period))
+    }
+
     /// Reads an instant.
     ///
     /// ```
@@ -372,6 +410,29 @@ impl Attribute {
             AttributeError::new(self, reason).with_help(Wording::new(help))
         })
     }
+}
+
+/// The number of starts at once after a rest of a rate that has none of its own: a tenth.
+///
+/// ```
+/// assert_eq!(scheduler_expr::default_burst(100), 10);
+/// assert_eq!(scheduler_expr::default_burst(5), 1);
+/// ```
+#[must_use]
+pub const fn default_burst(starts: u32) -> u32 {
+    if starts < 10 { 1 } else { starts / 10 }
+}
+
+/// The rate that a text was probably meant to be, such as `100/1m` of `100 per minute`.
+fn intended_rate(text: &str) -> Option<String> {
+    let text = text.to_lowercase().replace(['_', ','], "");
+    let (starts, period) = text.split_once('/').or_else(|| text.split_once(" per "))?;
+    let starts: u32 = starts.trim().parse().ok().filter(|starts| *starts > 0)?;
+    let period = match period.trim() {
+        unit if unit.starts_with(|c: char| c.is_alphabetic()) => format!("1{unit}"),
+        period => in_seconds(period).unwrap_or_else(|| period.to_owned()),
+    };
+    Some(format!("{starts}/{}", intended_period(&period)?))
 }
 
 fn unknown(text: &str) -> String {

@@ -35,6 +35,8 @@ pub enum Kind {
     Period,
     /// A duration that may be zero.
     Delay,
+    /// So many starts in a time: `100/1m`.
+    Rate,
     /// One of these words, the default first.
     Words(&'static [&'static str]),
 }
@@ -55,7 +57,7 @@ pub enum Role {
 pub struct Row {
     /// The attribute.
     pub attribute: Attribute,
-    /// Its name, as in an annotation; a part of `retry(…)` has a dot.
+    /// Its name, as in an annotation; a part of `retry(…)`, `limit(…)` or `each(…)` has a dot.
     pub name: &'static str,
     /// The kind of its text.
     pub kind: Kind,
@@ -166,6 +168,12 @@ const JOBS: &[RuleKind] = &[
     RuleKind::Job,
 ];
 
+/// The jobs that code enqueues.
+const ENQUEUED_ALONE: &[RuleKind] = &[RuleKind::Job];
+
+const NO_PARTITION: fn(RuleKind) -> &'static str =
+    |_| "only a `#[job]` has a payload, which says to which partition it belongs";
+
 const ENQUEUED: &str = "a job is due when the code that enqueues it says";
 
 const NOT_STORED: &str =
@@ -192,6 +200,8 @@ const NEVER_OVERLAPS: fn(RuleKind) -> &'static str = |rule| match rule {
     RuleKind::Job => "jobs overlap as far as `max_concurrent` allows",
     _ => "a one-time task has no second run that could overlap the first",
 };
+
+const ANY_NUMBER: Kind = Kind::Count { min: 1, max: u32::MAX as u64 };
 
 attributes! {
     Cron "cron" "a cron expression, or `-` for none" {
@@ -400,6 +410,16 @@ attributes! {
         example: r#"misfire_window = "1h""#,
         aliases: &["misfire_threshold", "catch_up_window"],
     }
+    Expires "expires" "how long after it is due a job may begin" {
+        off: true,
+        rules: ENQUEUED_ALONE,
+        why_not: |rule| match rule {
+            RuleKind::Cron | RuleKind::FixedRate => "`misfire_window` says how late a tick may begin",
+            _ => "only a `#[job]` expires",
+        },
+        example: r#"expires = "1h""#,
+        aliases: &["ttl", "expires_in", "start_timeout", "expire"],
+    }
     Queue "queue" "the queue in which its jobs wait" {
         kind: Kind::Queue,
         default: Some("default"),
@@ -415,6 +435,54 @@ attributes! {
         why_not: |_| NOT_STORED,
         example: r#"priority = "high""#,
         aliases: &["prio", "importance"],
+    }
+    LimitRunning "limit.running" "how many of its jobs run at once in all processes together" {
+        kind: ANY_NUMBER,
+        off: true,
+        rules: JOBS,
+        why_not: |_| NOT_STORED,
+        example: "running = 50",
+        aliases: &["max_running", "slots"],
+    }
+    LimitRate "limit.rate" "how many of its jobs start in any window of a time, in all processes together" {
+        kind: Kind::Rate,
+        off: true,
+        rules: JOBS,
+        why_not: |_| NOT_STORED,
+        example: r#"rate = "100/1m""#,
+        aliases: &["starts", "per"],
+    }
+    LimitBurst "limit.burst" "how many of those start at once after a rest; a tenth of them unless it is given" {
+        kind: ANY_NUMBER,
+        off: true,
+        rules: JOBS,
+        why_not: |_| NOT_STORED,
+        example: "burst = 10",
+        aliases: &["at_once"],
+    }
+    EachRunning "each.running" "how many jobs of each partition run at once in all processes together" {
+        kind: ANY_NUMBER,
+        off: true,
+        rules: ENQUEUED_ALONE,
+        why_not: NO_PARTITION,
+        example: "running = 5",
+        aliases: &["max_running", "slots"],
+    }
+    EachRate "each.rate" "how many jobs of each partition start in any window of a time, in all processes together" {
+        kind: Kind::Rate,
+        off: true,
+        rules: ENQUEUED_ALONE,
+        why_not: NO_PARTITION,
+        example: r#"rate = "100/1m""#,
+        aliases: &["starts", "per"],
+    }
+    EachBurst "each.burst" "how many of those start at once after a rest; a tenth of them unless it is given" {
+        kind: ANY_NUMBER,
+        off: true,
+        rules: ENQUEUED_ALONE,
+        why_not: NO_PARTITION,
+        example: "burst = 10",
+        aliases: &["at_once"],
     }
 }
 

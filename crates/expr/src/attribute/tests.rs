@@ -365,3 +365,82 @@ fn a_trigger_of_its_own_says_all_about_the_fire_times() {
     let policies = [(Overlap, "skip"), (Misfire, "skip"), (OnError, "stop"), (Jitter, "1s")];
     assert_eq!(Attribute::check_together(&policies, RuleKind::Custom, None), []);
 }
+
+#[test]
+fn a_rate_is_a_number_of_starts_and_a_time() {
+    let rate = Attribute::LimitRate;
+    for text in ["100/1m", "1/1s", "4294967295/1h30m", "-"] {
+        check(rate, text, "");
+    }
+    for (text, expected) in [
+        ("100/m", "write `rate = \"100/1m\"`"),
+        ("100/minute", "write `rate = \"100/1m\"`"),
+        ("100 per 5 minutes", "write `rate = \"100/5m\"`"),
+        ("1_000 / 1h", "write `rate = \"1000/1h\"`"),
+        ("100/60", "`60` has no unit; write `rate = \"100/60s\"`"),
+        (
+            "100",
+            "`100` is no number of starts, `/` and a time; write for example `rate = \"100/1m\"`",
+        ),
+        ("", "is no number of starts"),
+        ("0/1m", "`0/1m` allows no start; write for example"),
+        ("+5/1m", "`+5` is no number of starts; write `rate = \"5/1m\"`"),
+        ("4294967296/1m", "`4294967296` is no number of starts"),
+        ("5/0s", "longer than zero"),
+    ] {
+        check(rate, text, expected);
+    }
+    check(Attribute::EachRunning, "0", "is too few; write at least `1`, or `-` for none");
+}
+
+#[test]
+fn a_burst_is_a_part_of_its_rate() {
+    use Attribute::{EachBurst, EachRate, LimitBurst, LimitRate, LimitRunning};
+    let of_job = |given: &[(Attribute, &str)]| {
+        let faults = Attribute::check_together(given, RuleKind::Job, None);
+        let texts = faults.iter().map(|error| match error.help() {
+            Some(help) => format!("{error}; {help}"),
+            None => error.to_string(),
+        });
+        texts.collect::<Vec<String>>()
+    };
+    let right: [&[(Attribute, &str)]; 5] = [
+        &[(LimitRate, "10/1m"), (LimitBurst, "10")],
+        &[(LimitRate, "1/1m"), (EachRate, "2/1m"), (EachBurst, "2")],
+        &[(LimitRate, "-"), (LimitBurst, "10"), (LimitRunning, "5")],
+        &[(LimitRate, "10/1m"), (LimitBurst, "-")],
+        &[(LimitRate, "1/36499d")],
+    ];
+    for given in right {
+        assert_eq!(of_job(given), [""; 0], "{given:?}");
+    }
+    assert_eq!(
+        of_job(&[(LimitRate, "10/1m"), (LimitBurst, "11")]),
+        [
+            "invalid `limit.burst`: it is more than `limit.rate` allows, which is `10/1m`; write at most `burst = 10`"
+        ]
+    );
+    assert_eq!(
+        of_job(&[(LimitRate, "10/1m"), (EachBurst, "1")]),
+        [
+            "`each.burst` is of no use without `each.rate`: it says how many of its starts may come at once; \
+          add for example `rate = \"100/1m\"`"
+        ]
+    );
+    for given in [&[(EachRate, "1/36500d")][..], &[(EachRate, "2/20000d"), (EachBurst, "2")]] {
+        assert!(of_job(given)[0].contains("in a hundred years; write a shorter time"), "{given:?}");
+    }
+}
+
+#[test]
+fn limits_are_of_jobs_in_a_store() {
+    use Attribute::{Durable, EachRunning, FixedRate, LimitRunning};
+    let rate = (FixedRate, "1s");
+    let durable = (Durable, "true");
+    check_together(&[rate, durable, (LimitRunning, "1")], &[]);
+    check_together(&[rate, (LimitRunning, "1")], &[(LimitRunning, "without `durable`")]);
+    check_together(
+        &[rate, durable, (EachRunning, "1")],
+        &[(EachRunning, "only a `#[job]` has a payload")],
+    );
+}

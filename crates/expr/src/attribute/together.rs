@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Attribute, AttributeError, OnError, Overlap, RuleKind, Wording};
+use super::{Attribute, AttributeError, OnError, Overlap, RuleKind, Wording, default_burst};
 use crate::duration::DurationUnit;
 use crate::error::{is_quotable, quoted};
 
@@ -40,6 +40,8 @@ impl Attribute {
             .chain(task.check_retry_cap())
             .chain(task.check_needs_durable())
             .chain(task.check_durable())
+            .chain(task.check_rate(Attribute::LimitRate, Attribute::LimitBurst))
+            .chain(task.check_rate(Attribute::EachRate, Attribute::EachBurst))
             .collect()
     }
 }
@@ -199,6 +201,42 @@ impl Together<'_> {
         let words = words.text(format!(": {reason}"));
         let help = Wording::new("remove ").name(attribute).text(help);
         Some(AttributeError::new(attribute, words).with_help(help).about_presence())
+    }
+}
+
+/// The longest time that the starts of a burst may take up: stores count it in nanoseconds.
+const BURST_MAX: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Checks of limits.
+impl Together<'_> {
+    /// Reports a burst without a rate, one that the rate does not allow, and a rate that is too low to be counted.
+    fn check_rate(&self, rate: Attribute, burst: Attribute) -> Option<AttributeError> {
+        let given = self.text(burst).filter(|text| !burst.is_off(text));
+        let Some(text) = self.text(rate) else {
+            given?;
+            let reason = Wording::default().name(burst).text(" is of no use without ").name(rate);
+            let reason = reason.text(": it says how many of its starts may come at once");
+            let help = Wording::new("add for example ").set(rate, rate.row().example_text());
+            return Some(AttributeError::new(burst, reason).about_presence().with_help(help));
+        };
+        let (starts, period) = rate.parse_rate(text).ok()?;
+        let at_once = match given {
+            Some(given) => burst.parse_count(given).ok()?,
+            None => default_burst(starts).into(),
+        };
+        let Some(others) = u64::from(starts).checked_sub(at_once) else {
+            let reason = Wording::new("invalid ").name(burst).text(": it is more than ").name(rate);
+            let reason = reason.text(format!(" allows, which is {}", quoted(text)));
+            let help = Wording::new("write at most ").set(burst, &starts.to_string());
+            return Some(AttributeError::new(burst, reason).with_help(help));
+        };
+        let gap = period.as_nanos().div_ceil(u128::from(others) + 1);
+        if gap.saturating_mul(at_once.into()) < BURST_MAX.as_nanos() {
+            return None;
+        }
+        let reason = "no start of a burst is made up for in a hundred years";
+        let help = Wording::new("write a shorter time, such as ").set(rate, "100/1m");
+        Some(AttributeError::invalid(rate, reason).with_help(help))
     }
 }
 

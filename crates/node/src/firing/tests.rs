@@ -40,6 +40,7 @@ fn row(overlap: Overlap) -> StoredSchedule {
         payload: Payload::default(),
         queue: "default".into(),
         priority: Priority::Normal,
+        partition: None,
         rule: Rule { text: "each second".into(), timing: Timing::Computed },
         calculator: "1".into(),
         overlap,

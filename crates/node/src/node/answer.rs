@@ -26,6 +26,9 @@ const TRIED_EVERY: Duration = Duration::from_secs(2);
 /// Follow-ups are tracked for at most this many schedules.
 const FOLLOWED: usize = 10_000;
 
+/// The time until the next poll after one that has found nothing and has not looked at all.
+const PARTIAL: Duration = Duration::from_millis(5);
+
 impl Node {
     pub(super) fn answered(
         &mut self,
@@ -250,7 +253,9 @@ impl Node {
             let count = polled.jobs.iter().filter(|job| is_meant(job)).count();
             u32::try_from(count).unwrap_or(u32::MAX)
         };
-        self.may_have_more = claimed(|_| true) >= poll.limit;
+        let found = claimed(|_| true);
+        self.may_have_more = found >= poll.limit || polled.is_partial && found > 0;
+        self.is_full = polled.is_full;
         self.wants_abandon = claimed(|job| job.on_lost == OnLost::Abandon) >= poll.abandon_limit;
         self.wants_quarantined = claimed(StoredJob::is_quarantined) >= poll.lost_limit;
         let rooms = poll.tasks.iter().enumerate();
@@ -265,6 +270,8 @@ impl Node {
         self.give_back_paused(&polled.paused, now, effects);
         self.see_pause(polled.is_paused, now, effects);
         let wait = self.rng.about(self.config.poll_every);
+        // Another process may have locked the lanes that were passed over.
+        let wait = if polled.is_partial && found == 0 { self.rng.about(PARTIAL) } else { wait };
         (self.deadlines.routine, self.deadlines.known) = (now + wait, Tick::MAX);
         self.deadlines.poll = if self.is_nudged { now } else { self.deadlines.routine };
         for held in polled.cancels {
@@ -272,6 +279,9 @@ impl Node {
         }
         let damaged = polled.damaged.into_iter();
         effects.extend(damaged.map(|damage| Effect::Event(NodeEvent::Damaged(damage))));
+        let expired = polled.expired.into_iter();
+        effects
+            .extend(expired.map(|(task, count)| Effect::Event(NodeEvent::Expired { task, count })));
         // A process that stops has nothing more to decide.
         if self.phase != NodePhase::Working {
             return;

@@ -36,8 +36,9 @@ impl Node {
             return;
         };
         let is_held = self.is_blocked(&job);
-        if is_held && job.on_lost == OnLost::Abandon {
-            // It is claimed only when it begins (R14): its process may die while it waits. Given back it would come again at once.
+        if is_held && (job.on_lost == OnLost::Abandon || job.partition.is_some()) {
+            // It is claimed only when it begins (R14): its process may die while it waits, and it takes a place of its limit. Given
+            // back it would come again at once.
             let end = End::Snooze { after: self.config.poll_every };
             self.finishes.push(Finish { session, held: job.held(), end });
             return;
@@ -128,6 +129,9 @@ impl Node {
         // INVARIANT: what was sent is at the front, since ends are only added at the back.
         self.finishes.drain(..finishes.len().min(self.finishes.len()));
         if self.finishes.is_empty() && std::mem::take(&mut self.is_followed) {
+            self.deadlines.poll = now;
+        }
+        if std::mem::take(&mut self.is_full) {
             self.deadlines.poll = now;
         }
         if finished.contains(&Finished::Locked) {

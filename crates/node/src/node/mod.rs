@@ -101,6 +101,8 @@ pub struct Node {
     was_fire: bool,
     /// True if more jobs may be due than were claimed.
     may_have_more: bool,
+    /// True if as many jobs of a task or a partition run as may: the end of one makes room for another.
+    is_full: bool,
     /// True if more jobs may be due that run at most once (`on_lost = abandon`).
     wants_abandon: bool,
     /// True if more jobs may be due that were lost before.
@@ -188,7 +190,7 @@ impl Node {
             unlock: Tick::MAX,
         };
         Self {
-            is_registered: config.definitions.is_empty(),
+            is_registered: config.definitions.is_empty() && config.limits.is_empty(),
             is_register_locked: false,
             config,
             rules,
@@ -221,6 +223,7 @@ impl Node {
             was_finish: false,
             was_fire: false,
             may_have_more: false,
+            is_full: false,
             wants_abandon: false,
             wants_quarantined: false,
             saturated_tasks: Vec::new(),

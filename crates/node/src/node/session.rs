@@ -256,6 +256,7 @@ impl Node {
                 session: session.id,
                 first_opened: self.first_opened?,
                 definitions: self.config.definitions.clone(),
+                limits: self.config.limits.clone(),
                 not_after: expiry,
             })));
         }

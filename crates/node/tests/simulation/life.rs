@@ -182,12 +182,24 @@ impl World {
             _ => When::Now,
         };
         let priority = Priority::HIGHEST_FIRST[self.rng.below(4) as usize];
-        let mut payload = Payload::default();
+        let (mut payload, mut partition) = (Payload::default(), None);
         if self.setup.builds {
             payload.version = self.rng.below(u64::from(NEWER) + 1) as u32;
         }
-        let new =
-            NewJob { key, when, priority, payload, on_lost, max_attempts, ..NewJob::new(id, task) };
+        if self.setup.limits.is_some() && !is_poison {
+            partition = [None, Some("a"), Some("b"), Some("c")][self.rng.below(4) as usize]
+                .map(str::to_owned);
+        }
+        let new = NewJob {
+            partition,
+            key,
+            when,
+            priority,
+            payload,
+            on_lost,
+            max_attempts,
+            ..NewJob::new(id, task)
+        };
         self.prepare_wish(Wanted::Enqueue(Box::new(new)));
     }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{OnLost, Overlap, Payload, Priority, Rule, ScheduleSpec};
+use scheduler_store::{
+    Limit, LimitSpec, OnLost, Overlap, Payload, Priority, Rate, Rule, ScheduleSpec,
+};
 
 use crate::body::{POISON, WORK};
 use crate::rules::{self, SimRules};
@@ -32,6 +34,8 @@ pub(crate) struct Setup {
     pub(crate) other_rule: Rule,
     pub(crate) rules: Arc<SimRules>,
     pub(crate) keep_done: Duration,
+    /// The limits of the jobs, which have partitions then.
+    pub(crate) limits: Option<LimitSpec>,
 }
 
 /// The version of payloads that the second build knows, and the first one does not.
@@ -76,6 +80,7 @@ impl Setup {
             } else {
                 Duration::from_secs(3_600)
             },
+            limits: (rng.below(3) == 0).then(|| limits(rng)),
         }
     }
 
@@ -112,6 +117,7 @@ impl Setup {
             prefetch_max: rng.below(3) as u32 * 5,
             tasks: vec![task(WORK, (rng.below(3) == 0).then_some(2)), task(POISON, None)],
             definitions,
+            limits: self.limits.iter().cloned().collect(),
             lost_spread: ms(300),
             keep_done: self.keep_done,
             keep_parked: Duration::from_secs(3_600),
@@ -119,6 +125,17 @@ impl Setup {
             ..Config::default()
         }
     }
+}
+
+fn limits(rng: &mut Rng) -> LimitSpec {
+    let mut limit = |running: u64| {
+        let running = (rng.below(2) == 0).then(|| 1 + rng.below(running) as u32);
+        let starts = 4 + rng.below(4) as u32;
+        let (period, burst) = (ms(1_000), 1 + rng.below(2) as u32);
+        Limit { running, rate: (rng.below(3) == 0).then_some(Rate { starts, period, burst }) }
+    };
+    let (all, each) = (limit(4), limit(2));
+    LimitSpec { task: WORK.to_owned(), all, each, ..LimitSpec::default() }
 }
 
 fn definition(index: usize, rng: &mut Rng, rules: &mut SimRules) -> ScheduleSpec {
@@ -154,6 +171,7 @@ pub(crate) fn plain(name: &str, rule: Rule) -> ScheduleSpec {
         payload: Payload::default(),
         queue: scheduler_store::DEFAULT_QUEUE.to_owned(),
         priority: Priority::Normal,
+        partition: None,
         rule,
         calculator: "1".to_owned(),
         overlap: Overlap::Skip,

@@ -19,6 +19,7 @@ impl ModelState {
         let schedule = command.schedule();
         let before = schedule.and_then(|name| self.schedules.get(name)).cloned();
         let job = command.job().and_then(|id| self.row(id)).map(|row| row.job.clone());
+        let limits = matches!(command, Command::SetLimit { .. }).then(|| self.limits.clone());
         let outcome = self.command((command, by), now);
         if let Some(signature) = signature.filter(|_| outcome == CommandOutcome::Done) {
             let after = schedule.and_then(|name| self.schedules.get(name));
@@ -26,7 +27,10 @@ impl ModelState {
             let entry = match (schedule, node) {
                 (Some(_), _) => signature.entry_of_schedule(command, before.as_ref(), after, now),
                 (None, Some(node)) => signature.entry_of_node(command, &node.label, now),
-                (None, None) => signature.entry_of(command, job.as_ref(), now),
+                (None, None) => match &limits {
+                    Some(before) => signature.entry_of_limit(command, (before, &self.limits), now),
+                    None => signature.entry_of(command, job.as_ref(), now),
+                },
             };
             self.keep(entry, signature.scope.is_some());
         }
@@ -61,6 +65,10 @@ impl ModelState {
             }
             Command::ResumeJobs { scope } => {
                 self.pauses.remove(scope);
+                CommandOutcome::Done
+            }
+            Command::SetLimit { task, scope, limit } => {
+                self.limits.set(task, *scope, limit.clone());
                 CommandOutcome::Done
             }
             Command::PauseNode { session, until, by, reason } => {
@@ -154,7 +162,11 @@ impl ModelState {
         {
             return CommandOutcome::Conflict(other);
         }
-        if let Some(job) = self.jobs.get_mut(&id).map(|row| &mut row.job) {
+        if let Some(row) = self.jobs.get_mut(&id) {
+            if matches!(row.job.state, JobState::Done | JobState::Cancelled) {
+                row.seen_due_at = None;
+            }
+            let job = &mut row.job;
             job.retry(now);
             if let Some(key) = &job.key {
                 let place = (job.task.clone(), key.clone());
@@ -211,7 +223,7 @@ impl ModelState {
         }
         let row = self.jobs.get_mut(&other).filter(|row| row.job.state == JobState::Ready);
         match row {
-            Some(row) if key.on_conflict == OnConflict::Replace => {
+            Some(row) if key.on_conflict != OnConflict::Keep => {
                 row.replace(new, run_at);
                 Enqueued::Replaced(other)
             }
@@ -242,7 +254,10 @@ impl ModelState {
         }
         let is_paused = self.jobs.get(&tick.id).is_some_and(|row| self.is_paused(&row.job, now));
         let is_known = request.claim.is_some_and(|known| definition.payload.version <= known);
-        let is_claimed = is_known && tick.run_at <= now && !is_paused;
+        // A job with a partition, or of a task with limits, is claimed from its lane.
+        let is_limited =
+            definition.partition.is_some() || self.limits.of(&definition.task).is_limited();
+        let is_claimed = is_known && tick.run_at <= now && !is_paused && !is_limited;
         let job = is_claimed.then(|| self.claim(tick.id, request.session, now)).flatten();
         Fired::Moved(job.map(Box::new))
     }

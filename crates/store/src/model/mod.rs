@@ -4,6 +4,7 @@
 //! under one lock, at one instant of its clock. It is plain rather than fast, and reads no clock of its own: the caller
 //! sets it, or gives one.
 
+mod claims;
 mod commands;
 mod sessions;
 
@@ -21,6 +22,8 @@ use crate::command::{
 use crate::error::{Refusal, StoreError};
 use crate::id::{ActionId, Fence, JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, Enqueued, JobState, KeyUntil, NewJob, Origin, StoredJob};
+use crate::lane::Turns;
+use crate::limit::{Arrival, StoredLimit, StoredLimits};
 use crate::request::{
     Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
     QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionTask,
@@ -28,6 +31,7 @@ use crate::request::{
 use crate::schedule::{ScheduleSpec, StoredSchedule, TickJob};
 use crate::session::{SessionEnd, SessionInfo};
 use crate::store::Store;
+use crate::wait::{JobWait, PartitionDepth};
 
 type Clock = Arc<dyn Fn() -> StoreTime + Send + Sync>;
 
@@ -49,6 +53,8 @@ pub struct Model {
     shared: Arc<Mutex<Timed>>,
     clock: Option<Clock>,
     is_cut: Arc<AtomicBool>,
+    /// The lanes after which the claims by this connection go on.
+    turns: Arc<Mutex<Turns>>,
 }
 
 #[derive(Debug, Default)]
@@ -63,7 +69,7 @@ impl Model {
     /// An empty store whose clock stands at the Unix epoch until it is [moved](Self::advance).
     #[must_use]
     pub fn new() -> Self {
-        Self { shared: Arc::default(), clock: None, is_cut: Arc::default() }
+        Self { shared: Arc::default(), clock: None, is_cut: Arc::default(), turns: Arc::default() }
     }
 
     /// An empty store with a clock that runs.
@@ -81,7 +87,7 @@ impl Model {
     /// The same store by another connection, which is [cut](Self::set_cut) by itself.
     #[must_use]
     pub fn connect(&self) -> Self {
-        Self { is_cut: Arc::default(), ..self.clone() }
+        Self { is_cut: Arc::default(), turns: Arc::default(), ..self.clone() }
     }
 
     /// Cuts the connection, or heals it. While it is cut, each request fails and nothing is executed.
@@ -180,7 +186,10 @@ impl Store for Model {
     }
 
     fn poll(&self, request: &Poll) -> Result<Polled, StoreError> {
-        let answer = self.until(request.not_after, |state, now| state.poll(request, now));
+        let answer = self.until(request.not_after, |state, now| {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            state.poll(request, &mut turns, now)
+        });
         self.count(answer, |(_, is_changed)| *is_changed).map(|(polled, _)| polled)
     }
 
@@ -256,6 +265,18 @@ impl Store for Model {
         self.at(|state, now| state.pauses(now).collect())
     }
 
+    fn limits(&self) -> Result<Vec<StoredLimit>, StoreError> {
+        self.at(|state, _| state.limits.0.values().cloned().collect())
+    }
+
+    fn waits(&self, jobs: &[JobId]) -> Result<Vec<JobWait>, StoreError> {
+        self.at(|state, now| state.waits(jobs, now))
+    }
+
+    fn partitions(&self, task: &str, limit: u32) -> Result<Vec<PartitionDepth>, StoreError> {
+        self.at(|state, now| state.partitions(task, limit, now))
+    }
+
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {
         self.at(|state, now| state.session_infos(now))
     }
@@ -277,6 +298,9 @@ pub struct ModelState {
     kept_keys: BTreeMap<(String, String), (JobId, StoreTime)>,
     /// The pauses of jobs, also those that are over.
     pauses: BTreeMap<PauseScope, Pause>,
+    limits: StoredLimits,
+    /// By task and partition, and by task for all: what its rate has counted.
+    arrivals: BTreeMap<(String, Option<String>), Arrival>,
     /// The changes by hand, by time and identity.
     actions: BTreeMap<(StoreTime, ActionId), Action>,
     /// The last fence given out.

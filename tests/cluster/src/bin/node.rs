@@ -32,6 +32,8 @@ struct Work {
     abort: bool,
     /// It does not stop when it is asked to, and then fails.
     stubborn: bool,
+    /// The tenant that it is for.
+    tenant: u32,
 }
 
 #[job(name = "work", retry(max = 4, base = "200ms", cap = "10s"))]
@@ -52,6 +54,16 @@ fn abandoned(#[payload] work: Work, run: Run) -> Result<(), String> {
 #[job(name = "rare")]
 fn rare(#[payload] work: Work, run: Run) -> Result<(), String> {
     perform("rare", &work, &run)
+}
+
+#[job(name = "limited", limit(running = 6), each(running = 2, rate = "30/5s", burst = 4), partition = work.tenant)]
+fn limited(#[payload] work: Work, run: Run) -> Result<(), String> {
+    perform("limited", &work, &run)
+}
+
+#[job(name = "fair", partition = work.tenant)]
+fn fair(#[payload] work: Work, run: Run) -> Result<(), String> {
+    perform("fair", &work, &run)
 }
 
 fn write(line: &Line) {

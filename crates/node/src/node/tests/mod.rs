@@ -89,6 +89,7 @@ fn definition(timing: Timing) -> ScheduleSpec {
         payload: scheduler_store::Payload::default(),
         queue: scheduler_store::DEFAULT_QUEUE.into(),
         priority: Priority::Normal,
+        partition: None,
         rule: Rule { text: format!("{timing:?}"), timing },
         calculator: "1".into(),
         overlap: Overlap::Skip,

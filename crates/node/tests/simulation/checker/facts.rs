@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Fence, JobId, PauseScope, SessionId, SessionTask, StoreTime};
+use scheduler_store::{Fence, JobId, LimitSpec, PauseScope, SessionId, SessionTask, StoreTime};
 
 use super::keys::KeyFacts;
 use crate::setup::Setup;
@@ -48,6 +48,11 @@ pub(crate) struct Checker {
     pub(super) last_fence: Fence,
     pub(super) losses: u64,
     pub(super) away_since: Option<u64>,
+    pub(super) limits: Option<LimitSpec>,
+    /// True once a process has registered the limits.
+    pub(super) is_limited: bool,
+    /// When jobs of each partition started, by the store's clock.
+    pub(super) starts: Vec<(Option<String>, StoreTime)>,
 }
 
 #[derive(Debug)]
@@ -164,6 +169,7 @@ impl Checker {
             answer_limit: setup.lease / 4,
             is_poison: setup.poison,
             has_builds: setup.builds,
+            limits: setup.limits.clone(),
             ..Self::default()
         }
     }

@@ -7,6 +7,7 @@ mod facts;
 mod finale;
 mod firing;
 mod keys;
+mod limits;
 mod losses;
 mod pauses;
 mod runs;

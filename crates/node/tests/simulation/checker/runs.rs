@@ -25,8 +25,10 @@ impl Checker {
         self.must(is_valid, || format!("a run of {} begins outside its lease", short(job.id)));
         let fence = self.job(job.id).fence;
         self.must(fence == job.fence, || format!("{} begins with an old fence", short(job.id)));
-        let is_late = job.on_lost == OnLost::Abandon && now > started + AT_ONCE;
-        self.must(!is_late, || format!("{} is `abandon`, and was claimed early", short(job.id)));
+        let is_at_once = job.on_lost == OnLost::Abandon || job.partition.is_some();
+        self.must(!is_at_once || now <= started + AT_ONCE, || {
+            format!("{} may only be claimed as it begins, and was claimed early", short(job.id))
+        });
         self.is_not_known_as_paused(process, job);
         self.beside_others(process, job, now);
         let run = self.runs.len();

@@ -123,6 +123,7 @@ impl Checker {
             }
             (Request::Register(register), Answer::Register(registered)) if registered.is_alive => {
                 self.registered((by.0, by.1), register);
+                self.is_limited |= !register.limits.is_empty();
             }
             (Request::Poll(poll), Answer::Poll(polled)) => {
                 if let Some(life) = self.lives.get_mut(&by.0).filter(|life| life.life == by.1) {
@@ -132,6 +133,7 @@ impl Checker {
                 for job in &polled.jobs {
                     self.claimed(job, poll.session, model, store_now);
                 }
+                self.limits_are_kept(&polled.jobs, model, store_now);
             }
             (Request::Finish(finishes), Answer::Finish(finished)) => {
                 for (finish, outcome) in finishes.iter().zip(finished) {
@@ -205,7 +207,9 @@ impl Checker {
         let name = short(job.id);
         let is_open = self.sessions.get(&session).is_some_and(|session| session.ended.is_none());
         self.must(is_open, || format!("{name} was claimed by a session that has ended"));
-        self.must(job.run_at <= store_now, || format!("{name} was claimed early"));
+        // A job in a lane was due by the clock as it was when the store accepted or saw it.
+        let was_due = self.was_set && job.partition.is_some();
+        self.must(job.run_at <= store_now || was_due, || format!("{name} was claimed early"));
         self.is_not_paused(job, store_now);
         self.is_known(job, session);
         self.last_fence = self.last_fence.max(job.fence);

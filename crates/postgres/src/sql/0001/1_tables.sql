@@ -43,6 +43,7 @@ create table {s}.schedule (
   payload_version bigint not null,
   queue text collate "C" not null,
   priority smallint not null,
+  partition text collate "C",
   rule text not null,
   timing text not null check (timing in ('computed', 'rate', 'delay', 'once', 'once_after')),
   -- Microseconds: to the first tick, and from tick to tick; of 'once', the instant since 1970.
@@ -113,15 +114,22 @@ create table {s}.job (
   created_at timestamptz not null,
   started_at timestamptz,
   finished_at timestamptz,
+  -- It is cancelled, unless a process has taken it by then.
+  expires_at timestamptz,
   attempt integer not null default 0 check (attempt >= 0),
   lost integer not null default 0 check (lost >= 0),
   undecoded integer not null default 0 check (undecoded >= 0),
   priority smallint not null check (priority between 0 and 3),
   -- 0 plain, +1 if the job must not run twice, +2 if it was lost twice in a row, +4 if its payload is too long for a poll with others,
-  -- and +8 for each version of the payload (R24).
+  -- +8 if it has a partition and no lane, +16 if it has a lane, and +32 for each version of the payload (R24).
   kind bigint not null generated always as (
     is_abandoned::integer + 2 * (lost > 1)::integer + 4 * (octet_length(payload) > {claim_bytes_max})::integer
-    + 8 * least(greatest(payload_version, 0), 4294967295)) stored,
+    + case when partition is null then 0 when run_at <= greatest(created_at, seen_due_at) then 16 else 8 end
+    + 32 * least(greatest(payload_version, 0), 4294967295)) stored,
+  -- A *lane* is the ready jobs of one task, queue, version and partition that were due when they were accepted, or when a poll saw them.
+  lane text collate "C" generated always as (
+    case when state = 'ready' and run_at <= greatest(created_at, seen_due_at) then partition end) stored,
+  seen_due_at timestamptz,
   is_abandoned boolean not null,
   is_exclusive boolean not null default false,
   is_cancel_requested boolean not null default false,
@@ -131,6 +139,7 @@ create table {s}.job (
   state text collate "C" not null default 'ready' check (state in ('ready', 'running', 'parked')),
   task text collate "C" not null,
   queue text collate "C" not null,
+  partition text collate "C",
   key text collate "C",
   schedule text collate "C",
   tick timestamptz,
@@ -145,6 +154,12 @@ create table {s}.job (
 -- A *line* is the ready jobs of one task, queue, priority and kind, by due time: a range of this index. A poll goes from line to
 -- line, and never walks jobs of other tasks, of other queues, with newer payloads than it knows, or of the future.
 create index job_ready on {s}.job (task, queue, priority, kind, run_at, id) where state = 'ready';
+-- A claim goes from lane to lane, and takes the first jobs of each.
+create index job_lane on {s}.job (task, queue, (kind >> 5), lane, priority desc, run_at, id) where lane is not null;
+-- A running job takes a place of the limits of its task and of its partition. Nothing else does, so that no place is ever lost.
+create index job_partition on {s}.job (task, partition) where state = 'running' and partition is not null;
+-- Jobs that expire unless they are claimed.
+create index job_expiring on {s}.job (expires_at, id) where state = 'ready' and started_at is null and expires_at is not null;
 -- Jobs that are tried again, for their number and their list.
 create index job_retrying on {s}.job (id, task, queue) where state = 'ready' and error is not null;
 create index job_running on {s}.job (session, is_cancel_requested) where state = 'running';
@@ -182,6 +197,34 @@ create table {s}.pause (
   reason text not null,
   primary key (scope, name)
 );
+
+-- The limits of tasks. Those of the limit that counts are beside the one in the code and the one that was set by hand.
+create table {s}.task_limit (
+  task text collate "C" not null,
+  scope text collate "C" not null check (scope in ('all', 'each')),
+  -- The name of the task, and its former ones.
+  names text collate "C" not null,
+  running bigint,
+  -- Of a rate: nanoseconds from start to start, and the starts that are allowed at once.
+  gap bigint,
+  burst bigint,
+  code text,
+  by_hand text,
+  registrant_opened timestamptz not null,
+  primary key (task, scope)
+);
+
+-- The next start of a task or a partition by its rate, in nanoseconds since 1970, while it lies ahead.
+create table {s}.arrival (
+  task text collate "C" not null,
+  scope text collate "C" not null,
+  partition text collate "C" not null,
+  arrival bigint not null,
+  primary key (task, scope, partition)
+) with (fillfactor = 50);
+
+-- The lane of a group after which the claims of a process go on.
+create type {s}.turn as (task text, queue text, version bigint, lane text);
 
 -- Changes by hand.
 create table {s}.action (

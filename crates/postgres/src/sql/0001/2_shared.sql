@@ -191,9 +191,9 @@ create function {s}.insert_of(
   p_of {s}.schedule, p_id uuid, p_tick timestamptz, p_missed bigint, p_run_at timestamptz, p_now timestamptz)
 returns boolean language plpgsql volatile set {path} as $$
 begin
-  insert into {s}.job (id, task, payload, payload_version, queue, priority, run_at, max_attempts, is_abandoned,
+  insert into {s}.job (id, task, payload, payload_version, queue, priority, partition, run_at, max_attempts, is_abandoned,
     is_exclusive, schedule, tick, missed, created_at)
-  values (p_id, p_of.task, p_of.payload, p_of.payload_version, p_of.queue, p_of.priority, p_run_at,
+  values (p_id, p_of.task, p_of.payload, p_of.payload_version, p_of.queue, p_of.priority, p_of.partition, p_run_at,
     greatest(p_of.max_attempts, 1), p_of.is_abandoned, p_of.is_exclusive, p_of.name, p_tick, p_missed, p_now)
   on conflict do nothing;
   if not found then

@@ -88,7 +88,7 @@ end $$;
 -- The number of jobs that a poll may take of each of several lines, as `Poll::choose` of the library counts them. It
 -- locks nothing.
 create function {s}.shares(
-  p_now timestamptz, p_lines {s}.line[], p_sizes bigint[], p_rooms bigint[], p_limit bigint, p_abandon bigint, p_lost bigint)
+  p_now timestamptz, p_lines {s}.line[], p_sizes bigint[], p_rooms bigint[], p_limit bigint, p_abandon bigint, p_lost bigint, p_long bigint)
 returns bigint[] language plpgsql volatile set {path} as $$
 begin
   return (
@@ -108,7 +108,7 @@ begin
     by_task as (
       select k.*, row_number() over (partition by k.task order by k.priority desc, k.run_at, k.id) as n
       from by_kind k
-      where (k.kind & 1 = 0 or k.abandoned <= p_abandon) and (k.kind & 2 = 0 or k.lost <= p_lost) and (k.kind & 4 = 0 or k.long <= 1)),
+      where (k.kind & 1 = 0 or k.abandoned <= p_abandon) and (k.kind & 2 = 0 or k.lost <= p_lost) and (k.kind & 4 = 0 or k.long <= p_long)),
     chosen as (
       select t.line from by_task t where t.n <= t.room order by t.priority desc, t.run_at, t.id limit p_limit)
     select array_agg(coalesce(c.size, 0) order by n.line)
@@ -122,7 +122,7 @@ end $$;
 -- a claim that is committed into a session which ends meanwhile is found by the next reap (R10).
 create function {s}.claim(
   p_session uuid, p_now timestamptz, p_lines {s}.line[], p_tasks text[], p_rooms bigint[], p_limit bigint, p_abandon bigint,
-  p_lost bigint)
+  p_lost bigint, p_long bigint, p_bytes bigint)
 returns setof {s}.job language plpgsql volatile set {path} as $$
 declare
   v_rooms bigint[] := array(
@@ -130,11 +130,11 @@ declare
     from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, from_id, n) order by l.n);
   v_sizes bigint[] := array(
     select least(p_limit, v_rooms[l.n], case when l.kind & 1 > 0 then p_abandon end, case when l.kind & 2 > 0 then p_lost end,
-      case when l.kind & 4 > 0 then 1 end)
+      case when l.kind & 4 > 0 then p_long end)
     from unnest(p_lines) with ordinality l(queue, task, priority, kind, from_at, from_id, n) order by l.n);
 begin
   if cardinality(p_lines) > 1 then
-    v_sizes := {s}.shares(p_now, p_lines, v_sizes, v_rooms, p_limit, p_abandon, p_lost);
+    v_sizes := {s}.shares(p_now, p_lines, v_sizes, v_rooms, p_limit, p_abandon, p_lost, p_long);
   end if;
   return query
   with chosen as materialized (
@@ -145,19 +145,50 @@ begin
         select j.id, j.priority, j.run_at, case when l.kind & 4 = 0 then octet_length(j.payload) else 0 end as bytes, case when j.is_key_until_start then j.key end as key
         from {s}.job j
         where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
-          and (j.run_at, j.id) >= (l.from_at, l.from_id) and j.run_at <= p_now
+          and (j.run_at, j.id) >= (l.from_at, l.from_id) and j.run_at <= p_now and {not_expired(p_now)}
         order by j.run_at, j.id limit v_sizes[l.n] for update skip locked) x) y),
   fenced as materialized (
     select o.*, nextval('{s}.fence') as fence from (
-      select c.id, c.task, c.key from chosen c where c.total <= {claim_bytes_max} or c.kind & 4 > 0
+      select c.id, c.task, c.key from chosen c where c.total <= p_bytes or c.kind & 4 > 0
       order by c.priority desc, c.run_at, c.id) o),
-  freed as (
-    delete from {s}.key k using fenced f
-    where f.key is not null and k.task = any(array[f.task]) and k.key = f.key and k.job = f.id)
-  update {s}.job j set state = 'running', session = p_session, fence = f.fence, attempt = j.attempt + 1, started_at = p_now,
-    key = case when j.is_key_until_start then null else j.key end
-  from fenced f where j.id = any(array[f.id]) returning j.*;
+  {take_fenced(p_session, p_now)};
 end $$;
+
+-- Cancels jobs that no process has taken by their time, the earliest first, within the bytes of a claim. One that another transaction has
+-- locked is left to the next poll.
+create function {s}.expire(p_now timestamptz, out tasks text[], out counts bigint[], out is_partial boolean)
+language plpgsql volatile set {path} as $$
+begin
+  with over as materialized (
+    select x.id, row_number() over o as n, sum(x.bytes) over o as total
+    from (
+      select j.id, j.expires_at, octet_length(j.payload) as bytes from {s}.job j
+      where j.state = 'ready' and j.started_at is null and j.expires_at <= p_now
+      order by j.expires_at, j.id limit {expired_max} + 1 for update skip locked) x
+    window o as (order by x.expires_at, x.id)),
+  gone as (
+    delete from {s}.job j using over
+    where j.id = any(array[over.id]) and over.n <= {expired_max} and (over.n = 1 or over.total <= {claim_bytes_max})
+    returning j.id, j.session, {ended_columns}, 'cancelled' as state, j.attempt, j.undecoded, j.lost, j.max_attempts,
+      '{expired}' as error, j.attempts),
+  freed as (
+    delete from {s}.key k using gone g
+    where g.key is not null and k.task = any(array[g.task]) and k.key = g.key and k.job = g.id and k.until is null),
+  outlived as (
+    update {s}.key k set has_ended = true from gone g
+    where g.key is not null and k.task = any(array[g.task]) and k.key = g.key and k.job = g.id and k.until is not null),
+  kept as (
+    insert into {s}.done (ended_at, session, least_id, greatest_id, id, {done_names_plain})
+    select p_now, j.session, min(j.id::text)::uuid, max(j.id::text)::uuid, {packed} from gone j group by j.session),
+  by_task as (select g.task, count(*) as n from gone g group by g.task)
+  select array_agg(t.task order by t.task), array_agg(t.n order by t.task), coalesce(sum(t.n), 0) < (select count(*) from over)
+  into tasks, counts, is_partial from by_task t;
+end $$;
+
+-- A job that may be claimed although an expiry was not decided for it: it was locked then.
+define not_expired(now) as $$
+(j.expires_at is null or j.started_at is not null or j.expires_at > {now})
+$$;
 
 define next_job(now, lines) as $$
 (
@@ -169,13 +200,22 @@ define next_job(now, lines) as $$
         from unnest({lines}) l)
 $$;
 
+-- A claimed job, as a row of the answer to a poll.
+define claimed_job() as $$
+false, null::timestamptz, null::boolean, null::text[], null::timestamptz, null::timestamptz, null::uuid[], null::bigint[],
+        null::uuid[], null::bigint[], null::boolean[], null::text, null::text[], null::text[], null::boolean, null::text, null::boolean, null::boolean,
+        null::text[], null::bigint[], {job_columns}
+$$;
+
 create function {s}.poll(
   p_session uuid, p_tasks text[], p_rooms bigint[], p_versions bigint[], p_queues text[], p_limit bigint, p_abandon bigint, p_lost bigint,
-  p_not_after timestamptz, p_is_relaxed boolean, p_with_leases boolean, p_walk text default null, p_may_walk boolean default true)
+  p_not_after timestamptz, p_is_relaxed boolean, p_with_leases boolean, p_walk text default null, p_may_walk boolean default true,
+  p_turns text default null)
 returns table (
   is_answer boolean, now timestamptz, is_alive boolean, due text[], next_job timestamptz, next_tick timestamptz,
   cancel_jobs uuid[], cancel_fences bigint[], leases uuid[], marks bigint[], are_over boolean[], walk text,
-  paused_tasks text[], paused_queues text[], is_paused boolean, {job_types})
+  paused_tasks text[], paused_queues text[], is_paused boolean, turns text, is_partial boolean, is_full boolean,
+  expired_tasks text[], expired_counts bigint[], {job_types})
 language plpgsql volatile {plans} as $$
 #variable_conflict use_column
 declare
@@ -184,6 +224,12 @@ declare
   v_due {s}.line[];
   v_walk {s}.walk := p_walk::{s}.walk;
   v_read bigint;
+  v_groups {s}.turn[];
+  v_limited text[];
+  v_long bigint := 1;
+  v_bytes bigint := {claim_bytes_max};
+  c record;
+  b record;
   v_resumed timestamptz;
   v_tasks text[] := array(select t.task from unnest(p_tasks) t(task) order by t.task collate "C");
   v_queues text[] := case when p_queues is not null then
@@ -193,7 +239,7 @@ begin
   select true, coalesce(pause_since is not null and (pause_until is null or pause_until > poll.now), false) into is_alive, is_paused
   from {s}.session where session.id = p_session and lease_until > poll.now;
   is_alive := found;
-  is_answer := false;
+  select false, false, false, p_turns into is_answer, is_partial, is_full, turns;
   if p_with_leases then
     select array_agg(id order by id), array_agg(renewals order by id), array_agg(lease_until <= poll.now order by id)
     into leases, marks, are_over from {s}.session where id <> p_session;
@@ -206,17 +252,25 @@ begin
         perform {s}.after_job(v_schedule, poll.now);
       end if;
     end loop;
+    b := {s}.expire(poll.now);
+    select b.tasks, b.counts, b.is_partial into expired_tasks, expired_counts, is_partial;
+    -- No job is claimed while one is left that has expired.
+    if is_partial then
+      p_limit := 0;
+    end if;
     {read_pauses(poll.now, paused_tasks, paused_queues, v_resumed)}
     if p_queues is distinct from '{}' then
       if v_walk.lines is not null and (not p_may_walk or poll.now between v_walk.until - '1 minute'::interval and v_walk.until) then
-        v_lines := array(select l from {s}.lines_since(poll.now, v_walk.lines) l);
+        -- Jobs come into their lanes late, so that the first one of a line says nothing about those.
+        v_lines := array(select l from {s}.lines_since(poll.now, v_walk.lines) l where l.kind & 16 = 0)
+          || array(select l from unnest(v_walk.lines) l where l.kind & 16 > 0);
       else
         v_read := {ready_reads()};
         v_lines := {lines(v_tasks, v_queues)};
         v_read := {ready_reads()} - v_read - {line_reads} * cardinality(v_lines);
         -- R24
         v_lines := array(
-          select l from unnest(v_lines) l where l.kind >> 3 <= p_versions[array_position(p_tasks, l.task)]
+          select l from unnest(v_lines) l where l.kind >> 5 <= p_versions[array_position(p_tasks, l.task)]
             and (p_queues is null or l.queue = any(p_queues)));
         -- Walks over many entries of jobs that are gone take a small part of the time. The first one marks those as dead that no
         -- transaction sees, and may take longer than the next.
@@ -230,13 +284,38 @@ begin
     if paused_tasks <> '{}' or paused_queues <> '{}' then
       v_lines := array(select l from unnest(v_lines) l where l.task <> all(paused_tasks) and l.queue <> all(paused_queues));
     end if;
+    v_groups := array(
+      select distinct row(l.task, l.queue, l.kind >> 5, null::text)::{s}.turn from unnest(v_lines) l where l.kind & 16 > 0);
+    v_lines := array(select l from unnest(v_lines) l where l.kind & 16 = 0);
     v_due := array(select l from unnest(v_lines) l where l.from_at <= poll.now);
-    if p_limit > 0 and cardinality(v_due) > 0 and not is_paused then
-      return query
-      select false, null::timestamptz, null::boolean, null::text[], null::timestamptz, null::timestamptz, null::uuid[],
-        null::bigint[], null::uuid[], null::bigint[], null::boolean[], null::text,
-        null::text[], null::text[], null::boolean, {job_columns}
-      from {s}.claim(p_session, poll.now, v_due, p_tasks, p_rooms, p_limit, p_abandon, p_lost) job;
+    if cardinality(v_due) > 0 then
+      v_limited := array(
+        select d.task from (select distinct l.task from unnest(v_due) l where exists (select from {s}.task_limit)) d
+        where {s}.is_limited(d.task));
+      b := {s}.bring_in(poll.now, array(select l from unnest(v_due) l where l.kind & 8 > 0 or l.task = any(v_limited)));
+      select v_groups || b.groups, is_partial or b.is_partial into v_groups, is_partial;
+      v_due := array(select l from unnest(v_due) l where l.kind & 8 = 0 and l.task <> all(v_limited));
+    end if;
+    if is_paused then
+      p_limit := 0;
+    end if;
+    if p_limit > 0 and cardinality(v_groups) > 0 then
+      v_read := least(p_limit, p_abandon);
+      c := {s}.claim_lanes(p_session, v_groups, p_turns, poll.now, p_tasks, p_rooms,
+        case when exists (
+          select from unnest(v_due) l where p_rooms[array_position(p_tasks, l.task)] > 0 and (l.kind & 1 = 0 or p_abandon > 0)
+            and (l.kind & 2 = 0 or p_lost > 0))
+          then (v_read + 1) / 2 else v_read end, p_lost);
+      select p_limit - cardinality(c.jobs), p_abandon - cardinality(c.jobs) into p_limit, p_abandon;
+      select c.rooms, p_lost - c.lost, c.turns::text into p_rooms, p_lost, turns;
+      select is_partial or c.is_partial, c.is_full, least(v_resumed, c.opens_at) into is_partial, is_full, v_resumed;
+      select 1 - c.long, v_bytes - c.bytes into v_long, v_bytes;
+      return query select {claimed_job()} from unnest(c.jobs) job;
+      p_is_relaxed := p_is_relaxed and not found;
+    end if;
+    if p_limit > 0 and cardinality(v_due) > 0 then
+      return query select {claimed_job()} from {s}.claim(
+        p_session, poll.now, v_due, p_tasks, p_rooms, p_limit, p_abandon, p_lost, v_long, v_bytes) job;
       -- A claim that a crash of the server may undo is one that may run twice.
       if found and p_is_relaxed and (p_abandon = 0 or not exists (select from unnest(v_due) l where l.kind & 1 > 0)) then
         perform set_config('synchronous_commit', 'off', true);

@@ -54,7 +54,9 @@ begin
   if v_is_blocked then
     outcome := case when p.on_busy = 'queue' then 'queued' else 'skipped' end;
     return next;
-  elsif v_is_made and v.payload_version <= p.claim_version and p.run_at <= v_now and not exists (
+  -- A job with a partition, or of a task with limits, is claimed from its lane.
+  elsif v_is_made and v.payload_version <= p.claim_version and p.run_at <= v_now and v.partition is null and not {s}.is_limited(v.task)
+    and not exists (
     select from {s}.pauses(v_now) h where v.task = any(h.tasks) or v.queue = any(h.queues))
   then
     return query

@@ -3,6 +3,11 @@ define instant(at) as $$
 case when {at} is not null then {after('1970-01-01 00:00:00+00'::timestamptz, {at})} end
 $$;
 
+-- When a new job expires that is due then.
+define expires_at(new, run_at) as $$
+case when {new}.expires is not null then {new}.expires when {new}.expires_after is not null then {after({run_at}, {new}.expires_after)} end
+$$;
+
 -- Jobs come in by three functions: `enqueue_jobs` for programs, `enqueue_json` in a transaction of a program's own, and `enqueue` for
 -- people and other languages. The lists of the first two are made from `NEW_JOB_COLUMNS`.
 
@@ -26,9 +31,10 @@ declare
 begin
   {read_clock(v_now, p_not_after)}
   with new as (
-    insert into {s}.job ({new_same}, run_at, created_at)
-    select {new_same_of_u}, coalesce(u.at, {after(v_now, u.wait)}), v_now
+    insert into {s}.job ({new_same}, run_at, expires_at, created_at)
+    select {new_same_of_u}, d.run_at, {expires_at(u, d.run_at)}, v_now
     from unnest({new_arguments}) u({new_names})
+    cross join lateral (select coalesce(u.at, {after(v_now, u.wait)}) as run_at) d
     where u.key is null
     on conflict (id) do nothing
     returning id, run_at)
@@ -49,8 +55,8 @@ begin
         where k.task = r.task and k.key = r.key and k.has_ended and k.until <= v_now;
       end if;
       if found then
-        insert into {s}.job ({new_same}, run_at, key, is_key_until_start, created_at)
-        values ({new_same_of_r}, r.run_at, r.key, r.until_start, v_now);
+        insert into {s}.job ({new_same}, run_at, expires_at, key, is_key_until_start, created_at)
+        values ({new_same_of_r}, r.run_at, {expires_at(r, r.run_at)}, r.key, r.until_start, v_now);
         v_new := v_new || r.id;
         v_is_due := v_is_due or r.run_at <= v_now;
         exit;
@@ -63,8 +69,9 @@ begin
       v_others[r.n] := v_other;
       v_is_replaced := false;
       if r.replace then
-        update {s}.job j set {new_replaced}, run_at = r.run_at, attempt = 0, lost = 0, undecoded = 0,
-          error = null, attempts = null
+        update {s}.job j set {new_replaced}, attempt = 0, lost = 0, undecoded = 0, error = null, attempts = null,
+          run_at = case when r.debounce is not null then least(r.run_at, {after(j.created_at, r.debounce)}) else r.run_at end,
+          expires_at = {expires_at(r, r.run_at)}
         where j.id = v_other and j.state = any(array['ready', '']) and j.key = r.key;
         v_is_replaced := found;
         v_is_due := v_is_due or (found and r.run_at <= v_now);
@@ -93,7 +100,8 @@ create function {s}.enqueue(
   task text, payload jsonb default null, run_at timestamptz default null, key text default null,
   priority text default 'normal', queue text default 'default', max_attempts bigint default 1, on_lost text default 'rerun',
   version bigint default 1, on_conflict text default 'keep', key_until text default 'end', id uuid default null,
-  nudge boolean default true, key_for interval default null, traceparent text default null)
+  nudge boolean default true, key_for interval default null, traceparent text default null, partition text default null,
+  expires_at timestamptz default null)
 returns uuid language plpgsql volatile security definer set {path} as $$
 declare
   v_priority smallint := array_position(array['low', 'normal', 'high', 'urgent'], enqueue.priority) - 1;
@@ -101,8 +109,9 @@ declare
   v_id uuid;
 begin
   if coalesce(octet_length(task), 0) not between 1 and {name_max} or coalesce(octet_length(queue), 0) not between 1 and {name_max}
-    or octet_length(key) not between 1 and {name_max} or octet_length(traceparent) not between 1 and {name_max} then
-    raise exception 'task, queue, key and traceparent have 1 to {name_max} bytes' using errcode = '22023';
+    or octet_length(key) not between 1 and {name_max} or octet_length(traceparent) not between 1 and {name_max}
+    or octet_length(partition) > {name_max} then
+    raise exception 'task, queue, key and traceparent have 1 to {name_max} bytes, and a partition has no more' using errcode = '22023';
   end if;
   if v_priority is null or on_lost not in ('rerun', 'abandon') or on_conflict not in ('keep', 'replace')
     or key_until not in ('end', 'start') then
@@ -121,8 +130,9 @@ begin
     p_at => array[case when run_at is not null then
       greatest(least(run_at, '9999-12-31 23:59:59.999999+00'), '0001-01-01 00:00:00+00') end], p_wait => array[0::bigint],
     p_key => array[key], p_until_start => array[key_until = 'start'], p_replace => array[on_conflict = 'replace'],
+    p_debounce => array[null::bigint], p_expires => array[enqueue.expires_at], p_expires_after => array[null::bigint],
     p_max_attempts => array[least(greatest(max_attempts, 1), 4294967295)], p_abandon => array[on_lost = 'abandon'],
-    p_traceparent => array[enqueue.traceparent],
+    p_traceparent => array[enqueue.traceparent], p_partition => array[enqueue.partition],
     p_key_for => array[least(greatest(extract(epoch from key_for)::numeric, 0) * 1000000, 300000000000000000)::bigint],
     p_not_after => 'infinity', p_nudge => nudge) e;
   return v_id;
@@ -140,13 +150,15 @@ begin
   from rows from (json_to_recordset(jobs::json) as ({new_json})) with ordinality j({new_names}, n);
   -- It acts with the rights of its owner: for a client that may write no table.
   if exists (
-    select from unnest(v.task, v.queue, v.key, v.traceparent, v.payload, v.version, v.priority, v.wait, v.max_attempts)
-      u(task, queue, key, traceparent, payload, version, priority, wait, max_attempts)
+    select from unnest(v.task, v.queue, v.key, v.traceparent, v.partition, v.payload, v.version, v.priority, v.wait, v.max_attempts,
+      v.debounce, v.expires_after)
+      u(task, queue, key, traceparent, partition, payload, version, priority, wait, max_attempts, debounce, expires_after)
     where coalesce(octet_length(u.task), 0) not between 1 and {name_max}
       or coalesce(octet_length(u.queue), 0) not between 1 and {name_max} or octet_length(u.key) not between 1 and {name_max}
-      or octet_length(u.traceparent) not between 1 and {name_max} or octet_length(u.payload) > {payload_max}
+      or octet_length(u.traceparent) not between 1 and {name_max} or octet_length(u.partition) > {name_max}
+      or octet_length(u.payload) > {payload_max}
       or coalesce(u.version, -1) not between 0 and 4294967295 or coalesce(u.priority, -1) not between 0 and 3
-      or coalesce(u.wait, -1) < 0 or coalesce(u.max_attempts, 0) not between 1 and 4294967295)
+      or coalesce(u.wait, -1) < 0 or u.debounce < 0 or u.expires_after < 0 or coalesce(u.max_attempts, 0) not between 1 and 4294967295)
   then
     raise exception 'a job has a value that no job can have' using errcode = '22023';
   end if;

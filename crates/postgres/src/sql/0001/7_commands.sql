@@ -107,6 +107,7 @@ declare
 begin
   v.state := 'ready';
   v.run_at := p_now;
+  v.expires_at := null;
   v.finished_at := null;
   v.max_attempts := greatest(v.max_attempts, v.attempt + 1);
   v.lost := 0;
@@ -133,7 +134,7 @@ begin
     elsif v.state = 'running' then
       return v.state;
     elsif v.state = 'ready' then
-      update {s}.job set run_at = v_now, finished_at = null where id = p_job;
+      update {s}.job set run_at = v_now, expires_at = null, finished_at = null where id = p_job;
       perform {nudge};
       return 'ok';
     end if;
@@ -142,7 +143,7 @@ begin
       if v_other <> p_job then
         return v_other::text;
       elsif v_other is null and v.state = 'parked' then
-        update {s}.job set state = 'ready', run_at = v_now, finished_at = null,
+        update {s}.job set state = 'ready', run_at = v_now, expires_at = null, finished_at = null,
           max_attempts = greatest(max_attempts, attempt + 1), lost = 0, undecoded = 0
         where id = p_job;
         perform {nudge};
@@ -528,13 +529,13 @@ begin
     array_agg(d.version order by d.version) filter (where d.due > 0), array_agg(d.due order by d.version) filter (where d.due > 0),
     array_agg(d.oldest order by d.version) filter (where d.due > 0)
   from (
-    select r.queue, r.task, r.kind >> 3 as version, sum(r.due)::bigint as due, sum(r.later)::bigint as later, 0::bigint as retrying,
+    select r.queue, r.task, r.kind >> 5 as version, sum(r.due)::bigint as due, sum(r.later)::bigint as later, 0::bigint as retrying,
       0::bigint as running, 0::bigint as parked, min(r.oldest) as oldest, null::timestamptz as oldest_running
     from (
       select j.queue, j.task, j.kind, count(*) filter (where j.run_at <= v_now) as due,
         count(*) filter (where j.run_at > v_now) as later, min(j.run_at) filter (where j.run_at <= v_now) as oldest
       from {s}.job j where j.state = 'ready' group by j.queue, j.task, j.priority, j.kind) r
-    group by r.queue, r.task, r.kind >> 3
+    group by r.queue, r.task, r.kind >> 5
     union all
     select j.queue, j.task, 0, 0, 0, count(*), 0, 0, null, null
     from {s}.job j where j.state = 'ready' and j.error is not null group by j.queue, j.task
@@ -585,6 +586,9 @@ begin
   with over as materialized (
     select task, key from {s}.key where has_ended and until <= v_now order by until, task, key limit p_limit for update skip locked)
   delete from {s}.key k using over where k.task = any(array[over.task]) and k.key = over.key;
+  with over as materialized (
+    select task, scope, partition from {s}.arrival where arrival <= {micros(v_now)} * 1000 limit p_limit for update skip locked)
+  delete from {s}.arrival a using over where a.task = over.task and a.scope = over.scope and a.partition = over.partition;
   with old as materialized (
     select id from {s}.action where at <= {before(v_now, p_keep_actions)} order by at, id limit p_limit for update skip locked),
   gone as (delete from {s}.action a using old where a.id = any(array[old.id]) returning 1)

@@ -99,3 +99,84 @@ begin
     select e.* from {s}.ended_session e where e.ended_at > v_now - '1 hour'::interval) x
   order by x.ended_at desc nulls first, x.id;
 end $$;
+
+-- The limits for a change: no other transaction changes one before this one ends.
+create function {s}.limits_to_change() returns setof {s}.task_limit language plpgsql volatile {plans} as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('limits of {s}', 0));
+  return query select l.* from {s}.task_limit l;
+end $$;
+
+create function {s}.write_limit(p {s}.task_limit) returns void language plpgsql volatile {plans} as $$
+begin
+  delete from {s}.task_limit l where l.task = p.task and l.scope = p.scope;
+  insert into {s}.task_limit select p.*;
+end $$;
+
+create function {s}.list_limits() returns setof {s}.task_limit language plpgsql stable set {path} as $$
+begin
+  return query select l.* from {s}.task_limit l order by l.task, l.scope;
+end $$;
+
+-- Those of these jobs that are ready, by identity, and all that may stand in their way.
+create function {s}.waits(p_ids uuid[])
+returns table (
+  scope text, name text, since timestamptz, until timestamptz, paused_by text, reason text, id uuid, run_at timestamptz, now timestamptz,
+  alive bigint, open bigint, all_limit bigint, all_running bigint, all_opens_at timestamptz, each_limit bigint, each_running bigint,
+  each_opens_at timestamptz)
+language plpgsql stable {plans} as $$
+#variable_conflict use_variable
+declare
+  j record;
+  l {s}.limits;
+  v_at timestamptz := {clock};
+  v_now bigint := {micros(v_at)} * 1000;
+  v_arrival bigint;
+  v_paused record;
+begin
+  for j in
+    -- A clock that is set back makes no job wait again that was due.
+    select k.id, case when k.lane is null then k.run_at else least(k.run_at, v_at) end as run_at, k.task, k.queue, k.payload_version, coalesce(k.partition, '') as partition
+    from {s}.job k where k.id = any(p_ids) and k.state = 'ready' order by k.id
+  loop
+    l := {s}.limits_of(j.task);
+    select p.* into v_paused from {s}.list_pauses() p
+    where (p.scope = 'task' and p.name = j.task) or (p.scope = 'queue' and p.name = j.queue) limit 1;
+    select v_paused.scope, v_paused.name, v_paused.since, v_paused.until, v_paused.paused_by, v_paused.reason, j.id, j.run_at, v_at
+    into scope, name, since, until, paused_by, reason, id, run_at, now;
+    select count(*), count(*) filter (where s.pause_since is null or s.pause_until <= v_at) into alive, open
+    from {s}.session s where s.lease_until > v_at and (s.queues is null or j.queue = any(s.queues)) and exists (
+      select from unnest(s.tasks, s.versions) t(task, version) where t.task = j.task and t.version >= j.payload_version);
+    select l.all_running, case when l.all_running is not null then {all_running(l)} else 0 end, {all_arrival(l)}
+    into all_limit, all_running, v_arrival;
+    all_opens_at := case when {starts(v_arrival, v_now, l.all_gap, l.all_burst)} <= 0
+      then {opens_at(v_arrival, v_now, l.all_gap, l.all_burst)} end;
+    select l.each_running, coalesce(l.each_running - y.by_running, 0), y.arrival into each_limit, each_running, v_arrival
+    from {lane_room(j.partition, l, v_now)} y;
+    each_opens_at := case when {starts(v_arrival, v_now, l.each_gap, l.each_burst)} <= 0
+      then {opens_at(v_arrival, v_now, l.each_gap, l.each_burst)} end;
+    return next;
+  end loop;
+end $$;
+
+-- The partitions of a task in which jobs are due or run: those with the most due jobs first.
+create function {s}.partitions(p_task text, p_limit bigint)
+returns table (partition text, due bigint, running bigint, opens_at timestamptz)
+language plpgsql stable {plans} as $$
+#variable_conflict use_column
+declare
+  l {s}.limits := {s}.limits_of(p_task);
+  v_now bigint := {micros({clock})} * 1000;
+begin
+  return query
+  with d as (select j.lane, count(*) as n from {s}.job j where j.lane is not null and j.task = any(l.names) group by j.lane),
+  r as (
+    select j.partition as lane, count(*) as n from {s}.job j
+    where j.state = 'running' and j.partition is not null and j.task = any(l.names) group by j.partition),
+  p as (
+    select coalesce(d.lane, r.lane) as lane, coalesce(d.n, 0) as due, coalesce(r.n, 0) as running
+    from d full join r on r.lane = d.lane order by 2 desc, 1 limit p_limit)
+  select p.lane, p.due, p.running, case when {starts(y.arrival, v_now, l.each_gap, l.each_burst)} <= 0
+    then {opens_at(y.arrival, v_now, l.each_gap, l.each_burst)} end
+  from p cross join lateral {lane_room(p.lane, l, v_now)} y order by p.due desc, p.lane;
+end $$;

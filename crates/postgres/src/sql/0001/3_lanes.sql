@@ -1,0 +1,315 @@
+-- Claims from lanes: the due jobs of partitions, which take turns, within their limits. `Poll::claim_lanes` of the library is the
+-- same for stores in memory and in SQLite.
+
+-- The due jobs of lines get their lane. Returns the groups of lanes that have got some.
+create function {s}.bring_in(p_now timestamptz, p_lines {s}.line[], out groups {s}.turn[], out is_partial boolean)
+language plpgsql volatile set {path} as $$
+declare
+  l {s}.line;
+  v_count bigint;
+begin
+  select '{}', false into groups, is_partial;
+  foreach l in array p_lines loop
+    with due as materialized (
+      select j.id from {s}.job j
+      where j.state = 'ready' and j.queue = l.queue and j.task = l.task and j.priority = l.priority and j.kind = l.kind
+        and (j.run_at, j.id) >= (l.from_at, l.from_id) and j.run_at <= p_now
+      order by j.run_at, j.id limit 500 for update skip locked)
+    update {s}.job j set seen_due_at = p_now, partition = coalesce(j.partition, '')
+    from due where j.id = any(array[due.id]);
+    get diagnostics v_count = row_count;
+    is_partial := is_partial or v_count = 500;
+    if v_count > 0 then
+      groups := groups || row(l.task, l.queue, l.kind >> 5, null)::{s}.turn;
+    end if;
+  end loop;
+end $$;
+
+-- An arrival as a rate allows it: one of another rate, or of a clock that was ahead, may lie further in the future.
+define arrival(arrival, now, gap, burst) as $$
+least(greatest({arrival}, {now}), {now} + {gap} * {burst})
+$$;
+
+-- The starts that a rate allows now.
+define starts(arrival, now, gap, burst) as $$
+(({now} + {gap} * {burst} - {arrival({arrival}, {now}, {gap}, {burst})}) / {gap})
+$$;
+
+-- When a rate allows the next start that allows none now.
+define opens_at(arrival, now, gap, burst) as $$
+('1970-01-01 00:00:00+00'::timestamptz
+  + ceil(({arrival({arrival}, {now}, {gap}, {burst})} - {gap} * ({burst} - 1)) / 1000.0)::bigint * '1 microsecond'::interval)
+$$;
+
+create type {s}.limits as (
+  task text, names text[], all_running bigint, all_gap bigint, all_burst bigint, each_running bigint, each_gap bigint, each_burst bigint);
+
+-- The limits of the task that has this name, or else of the first that had it.
+create function {s}.limits_of(p_name text) returns {s}.limits language plpgsql stable set {path} as $$
+declare
+  v {s}.limits;
+begin
+  select coalesce(max(l.task), p_name), coalesce(string_to_array(max(l.names), chr(31)), array[p_name]),
+    max(l.running) filter (where l.scope = 'all'), max(l.gap) filter (where l.scope = 'all'), max(l.burst) filter (where l.scope = 'all'),
+    max(l.running) filter (where l.scope = 'each'), max(l.gap) filter (where l.scope = 'each'), max(l.burst) filter (where l.scope = 'each')
+  into v from {s}.task_limit l where l.task = (
+    select t.task from {s}.task_limit t where p_name = any(string_to_array(t.names, chr(31))) order by t.task <> p_name, t.task limit 1);
+  return v;
+end $$;
+
+create function {s}.is_limited(p_name text) returns boolean language plpgsql stable set {path} as $$
+declare
+  v {s}.limits;
+begin
+  if not exists (select from {s}.task_limit) then
+    return false;
+  end if;
+  v := {s}.limits_of(p_name);
+  return v.all_running is not null or v.all_gap is not null or v.each_running is not null or v.each_gap is not null;
+end $$;
+
+-- The starts that a partition has room for, beside those of its jobs that run, and by its rate.
+define lane_room(lane, limits, now) as $$
+(select
+      coalesce({limits}.each_running - case when {limits}.each_running is not null then (
+        select count(*) from {s}.job r where r.state = 'running' and r.partition = {lane} and r.task = any({limits}.names)) end,
+        4294967295) as by_running,
+      coalesce({starts(a.arrival, {now}, {limits}.each_gap, {limits}.each_burst)}, 4294967295) as by_rate, a.arrival
+    from (select case when {limits}.each_gap is not null then (
+      select a.arrival from {s}.arrival a
+      where a.task = {limits}.task and a.scope = 'each' and a.partition = {lane}) end as arrival) a)
+$$;
+
+-- The jobs of a task that run and have a partition.
+define all_running(limits) as $$
+(select count(*) from {s}.job r where r.state = 'running' and r.partition is not null and r.task = any({limits}.names))
+$$;
+
+-- The arrival of the rate of all its jobs.
+define all_arrival(limits) as $$
+(select a.arrival from {s}.arrival a where a.task = {limits}.task and a.scope = 'all' and a.partition = '')
+$$;
+
+-- The jobs of a group.
+define in_group(group) as $$
+j.lane is not null and j.task = {group}.task and j.queue = {group}.queue and j.kind >> 5 = {group}.version
+$$;
+
+-- The lanes of a group: from the one after that of the group on, and around; at most so many, and until so many are open. Each has the
+-- starts that its partition has room for. It locks nothing.
+create function {s}.look_at_lanes(p_group {s}.turn, p_limits {s}.limits, p_now bigint, p_room bigint, p_most bigint)
+returns table (n bigint, lane text, by_running bigint, by_rate bigint, arrival bigint, opened bigint)
+language plpgsql volatile set {path} as $$
+#variable_conflict use_column
+declare
+  -- No text lies between another one and the same with this byte.
+  v_from text := coalesce(p_group.lane || chr(1), '');
+begin
+  return query
+  with recursive w as (
+    select 1::bigint as n, x.lane, x.is_around, y.by_running, y.by_rate, y.arrival,
+      (y.by_running > 0 and y.by_rate > 0)::integer::bigint as opened
+    from (
+      (select j.lane, false as is_around from {s}.job j where {in_group(p_group)} and j.lane >= v_from order by j.lane limit 1)
+      union all
+      (select j.lane, true from {s}.job j where {in_group(p_group)} and j.lane < v_from order by j.lane limit 1)
+      limit 1) x
+    cross join lateral {lane_room(x.lane, p_limits, p_now)} y
+    union all
+    select w.n + 1, x.lane, x.is_around, y.by_running, y.by_rate, y.arrival,
+      w.opened + (y.by_running > 0 and y.by_rate > 0)::integer
+    from w cross join lateral (
+      (select j.lane, w.is_around from {s}.job j
+       where {in_group(p_group)} and j.lane > w.lane and (not w.is_around or j.lane < v_from) order by j.lane limit 1)
+      union all
+      (select j.lane, true from {s}.job j
+       where {in_group(p_group)} and j.lane < case when not w.is_around then v_from end order by j.lane limit 1)
+      limit 1) x
+    cross join lateral {lane_room(x.lane, p_limits, p_now)} y
+    where w.n < p_most and w.opened < p_room)
+  select w.n, w.lane, w.by_running, w.by_rate, w.arrival, w.opened from w;
+end $$;
+
+-- The jobs that a claim takes of a group, which it locks with their lanes: the first of each lane, then the second of each.
+--
+-- INVARIANT: of what a limit counts no more runs than it says. A lane is locked, and the jobs that run are counted by a later statement,
+-- whose snapshot has all that the former holders of the lock have committed. A lock that another claim has is no error: the next poll
+-- looks again. Where the task has a limit of all its jobs, one lock stands for those of its lanes.
+create function {s}.choose_of_group(
+  p_group {s}.turn, p_time timestamptz, p_room bigint, p_lost bigint, p_long bigint, p_bytes bigint,
+  out ids uuid[], out last text, out lost bigint, out long bigint, out bytes bigint, out is_partial boolean, out is_full boolean,
+  out opens_at timestamptz)
+language plpgsql volatile set {path} as $$
+#variable_conflict use_variable
+declare
+  v_now bigint := {micros(p_time)} * 1000;
+  v_limits {s}.limits := {s}.limits_of(p_group.task);
+  v_room bigint := p_room;
+  v_all_room bigint := 4294967295;
+  v_all_arrival bigint;
+  v_count bigint;
+  v_opened bigint;
+  v_lanes text[];
+  v_locked text[];
+  v_per bigint;
+  v_taken bigint[];
+  v_found bigint[];
+  v_rooms bigint[];
+  v_arrivals bigint[];
+  v_row record;
+begin
+  select '{}'::uuid[], 0, 0, 0, false, false into ids, lost, long, bytes, is_partial, is_full;
+  if v_limits.all_running is not null or v_limits.all_gap is not null then
+    if not pg_try_advisory_xact_lock(hashtextextended('limit of {s} ' || v_limits.task, 0)) then
+      is_partial := p_room > 0;
+      return;
+    end if;
+    if v_limits.all_running is not null then
+      v_all_room := greatest(v_limits.all_running - {all_running(v_limits)}, 0);
+    end if;
+    if v_limits.all_gap is not null then
+      v_all_arrival := {all_arrival(v_limits)};
+      v_room := least(v_room, {starts(v_all_arrival, v_now, v_limits.all_gap, v_limits.all_burst)});
+    end if;
+    v_room := least(v_room, v_all_room);
+  end if;
+  if v_room > 0 then
+    select coalesce(array_agg(w.lane order by w.n) filter (where w.by_running > 0 and w.by_rate > 0), '{}'), count(*), max(w.opened),
+      (array_agg(w.lane order by w.n desc))[1], bool_or(w.by_running <= 0),
+      min({opens_at(w.arrival, v_now, v_limits.each_gap, v_limits.each_burst)}) filter (where w.by_rate <= 0)
+    into v_lanes, v_count, v_opened, last, is_full, opens_at
+    from {s}.look_at_lanes(p_group, v_limits, v_now, v_room, {lanes_max}) w;
+    is_full := coalesce(is_full, false);
+    is_partial := v_count >= {lanes_max} or coalesce(v_opened, 0) >= v_room;
+    v_locked := v_lanes;
+    if v_limits.all_running is null and v_limits.all_gap is null
+      and (v_limits.each_running is not null or v_limits.each_gap is not null)
+    then
+      v_locked := array(
+        select l.lane from unnest(v_lanes) with ordinality l(lane, n)
+        where pg_try_advisory_xact_lock(hashtextextended('lane of {s} ' || v_limits.task || chr(31) || l.lane, 0)) order by l.n);
+      is_partial := is_partial or cardinality(v_locked) < cardinality(v_lanes);
+    end if;
+  end if;
+  if cardinality(v_locked) > 0 then
+    v_per := (v_room + cardinality(v_locked) - 1) / cardinality(v_locked);
+    v_taken := array_fill(0::bigint, array[cardinality(v_locked)]);
+    select v_taken, v_taken, v_taken into v_found, v_rooms, v_arrivals;
+    for v_row in
+      with open as materialized (
+        select u.lane, u.n, y.by_running, y.arrival, least(v_per, y.by_running, y.by_rate) as size
+        from unnest(v_locked) with ordinality u(lane, n) cross join lateral {lane_room(u.lane, v_limits, v_now)} y)
+      select o.lane, o.n, o.by_running, o.arrival, o.size, x.id, x.kind, x.bytes,
+        row_number() over (partition by o.n order by x.priority desc, x.run_at, x.id) as k
+      from open o cross join lateral (
+        select j.id, j.priority, j.run_at, j.kind, octet_length(j.payload) as bytes from {s}.job j
+        where {in_group(p_group)} and j.lane = o.lane and {not_expired(p_time)}
+        order by j.priority desc, j.run_at, j.id limit greatest(o.size, 0) for update skip locked) x
+      order by k, o.n
+    loop
+      v_found[v_row.n] := v_found[v_row.n] + 1;
+      v_rooms[v_row.n] := v_row.by_running;
+      v_arrivals[v_row.n] := v_row.arrival;
+      is_partial := is_partial or (v_found[v_row.n] = v_per and v_per < v_room);
+      continue when cardinality(ids) >= v_room;
+      lost := lost + (v_row.kind & 2 > 0)::integer;
+      long := long + (v_row.kind & 4 > 0)::integer;
+      bytes := bytes + case when v_row.kind & 4 = 0 then v_row.bytes else 0 end;
+      if (v_row.kind & 2 > 0 and lost > p_lost) or (v_row.kind & 4 > 0 and long > p_long) or (v_row.kind & 4 = 0 and bytes > p_bytes) then
+        is_partial := true;
+        continue;
+      end if;
+      ids := ids || v_row.id;
+      v_taken[v_row.n] := v_taken[v_row.n] + 1;
+      if cardinality(ids) = v_room then
+        last := v_row.lane;
+      end if;
+    end loop;
+    is_full := is_full or exists (select from unnest(v_taken, v_rooms) t(taken, room) where t.taken > 0 and t.taken >= t.room);
+    if v_limits.each_gap is not null then
+      with next as (
+        insert into {s}.arrival (task, scope, partition, arrival)
+        select v_limits.task, 'each', t.lane,
+          {arrival(t.arrival, v_now, v_limits.each_gap, v_limits.each_burst)} + v_limits.each_gap * t.taken
+        from unnest(v_locked, v_taken, v_arrivals) t(lane, taken, arrival) where t.taken > 0
+        on conflict on constraint arrival_pkey do update set arrival = excluded.arrival
+        returning arrival.arrival)
+      select least(opens_at, min({opens_at(n.arrival, v_now, v_limits.each_gap, v_limits.each_burst)})
+        filter (where {starts(n.arrival, v_now, v_limits.each_gap, v_limits.each_burst)} <= 0))
+      into opens_at from next n;
+    end if;
+  end if;
+  is_partial := is_partial or (v_room > 0 and cardinality(ids) = v_room);
+  is_full := is_full or cardinality(ids) >= v_all_room;
+  if v_limits.all_gap is not null then
+    v_all_arrival := {arrival(v_all_arrival, v_now, v_limits.all_gap, v_limits.all_burst)} + v_limits.all_gap * cardinality(ids);
+    if ids <> '{}' then
+      insert into {s}.arrival (task, scope, partition, arrival) values (v_limits.task, 'all', '', v_all_arrival)
+      on conflict on constraint arrival_pkey do update set arrival = excluded.arrival;
+    end if;
+    if {starts(v_all_arrival, v_now, v_limits.all_gap, v_limits.all_burst)} <= 0 then
+      opens_at := least(opens_at, {opens_at(v_all_arrival, v_now, v_limits.all_gap, v_limits.all_burst)});
+    end if;
+  end if;
+end $$;
+
+-- Gives the jobs of `fenced` to a session.
+define take_fenced(session, now) as $$
+freed as (
+    delete from {s}.key k using fenced f
+    where f.key is not null and k.task = any(array[f.task]) and k.key = f.key and k.job = f.id)
+  update {s}.job j set state = 'running', session = {session}, fence = f.fence, attempt = j.attempt + 1, started_at = {now},
+    key = case when j.is_key_until_start then null else j.key end
+  from fenced f where j.id = any(array[f.id]) returning j.*
+$$;
+
+-- Gives jobs that are locked to a session, in their order.
+create function {s}.take(p_session uuid, p_now timestamptz, p_ids uuid[]) returns setof {s}.job language plpgsql volatile set {path} as $$
+begin
+  return query
+  with fenced as materialized (
+    select o.*, nextval('{s}.fence') as fence from (
+      select j.id, j.task, case when j.is_key_until_start then j.key end as key
+      from unnest(p_ids) with ordinality i(id, n) join {s}.job j on j.id = any(array[i.id]) order by i.n) o),
+  {take_fenced(p_session, p_now)};
+end $$;
+
+-- Claims of all groups. Without other due jobs that the poll could take they get all the room, else half of it. The jobs of a group run before those of the next
+-- are counted.
+create function {s}.claim_lanes(
+  p_session uuid, p_groups {s}.turn[], p_turns text, p_now timestamptz, p_tasks text[], p_rooms bigint[], p_limit bigint, p_lost bigint,
+  out jobs {s}.job[], out rooms bigint[], out lost bigint, out long bigint, out bytes bigint, out turns {s}.turn[],
+  out is_partial boolean, out is_full boolean, out opens_at timestamptz)
+language plpgsql volatile set {path} as $$
+#variable_conflict use_variable
+declare
+  v_groups {s}.turn[];
+  v_left bigint := p_limit;
+  v_task integer;
+  v_share bigint;
+  g {s}.turn;
+  c record;
+begin
+  select '{}'::{s}.job[], p_rooms, 0, 0, 0, p_turns::{s}.turn[], false, false into jobs, rooms, lost, long, bytes, turns, is_partial, is_full;
+  v_groups := array(
+    select row(d.task, d.queue, d.version, t.lane)::{s}.turn
+    from (select distinct u.task, u.queue, u.version from unnest(p_groups) u) d
+    left join unnest(turns) t on t.task = d.task and t.queue = d.queue and t.version = d.version
+    order by d.task collate "C", d.queue collate "C", d.version);
+  for i in 1 .. cardinality(v_groups) loop
+    g := v_groups[i];
+    v_share := (v_left + cardinality(v_groups) - i) / (cardinality(v_groups) - i + 1);
+    v_task := array_position(p_tasks, g.task);
+    select * into c from {s}.choose_of_group(
+      g, p_now, least(v_share, rooms[v_task]), p_lost - lost, 1 - long, {claim_bytes_max} - bytes);
+    jobs := jobs || array(select t from {s}.take(p_session, p_now, c.ids) t order by t.fence);
+    select lost + c.lost, long + c.long, bytes + c.bytes into lost, long, bytes;
+    select is_partial or c.is_partial, is_full or c.is_full, least(opens_at, c.opens_at) into is_partial, is_full, opens_at;
+    v_left := v_left - cardinality(c.ids);
+    rooms[v_task] := rooms[v_task] - cardinality(c.ids);
+    if c.last is not null then
+      turns := array(select t from unnest(turns) t where (t.task, t.queue, t.version) <> (g.task, g.queue, g.version))
+        || row(g.task, g.queue, g.version, c.last)::{s}.turn;
+    end if;
+  end loop;
+end $$;

@@ -1,0 +1,188 @@
+//! Limits, and the lanes of jobs that they hold back.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{params, params_from_iter};
+use scheduler_store::{
+    Arrival, JobId, JobState, JobWait, LIMIT_COLUMNS, LaneGroup, Lanes, PartitionDepth, Prune,
+    Register, StoreTime, StoredJob, StoredLimits, TaskLimits, WaitReason, empty_limit, opens_at,
+};
+
+use crate::fields::{FieldReader, bound_all, sql};
+use crate::read::number;
+use crate::rows::SqliteJob;
+use crate::tx::Tx;
+
+const FIRST_LANE: &str = "SELECT lane FROM scheduler_job INDEXED BY scheduler_job_lane WHERE lane IS NOT NULL \
+     AND task = ?1 AND queue = ?2 AND payload_version = ?3 ORDER BY lane LIMIT 1";
+
+const NEXT_LANE: &str = "SELECT lane FROM scheduler_job INDEXED BY scheduler_job_lane WHERE lane IS NOT NULL \
+     AND task = ?1 AND queue = ?2 AND payload_version = ?3 AND lane > ?4 ORDER BY lane LIMIT 1";
+
+const RUNNING: &str = "SELECT count(*) FROM scheduler_job INDEXED BY scheduler_job_partition \
+     WHERE state = 'running' AND partition IS NOT NULL AND task = ?1";
+
+const RUNNING_OF_PARTITION: &str = "SELECT count(*) FROM scheduler_job INDEXED BY scheduler_job_partition \
+     WHERE state = 'running' AND partition IS NOT NULL AND task = ?1 AND partition = ?2";
+
+const DUE_BY_PARTITION: &str = "SELECT lane, count(*) FROM scheduler_job INDEXED BY scheduler_job_lane \
+     WHERE lane IS NOT NULL AND task = ?1 GROUP BY lane";
+
+const RUNNING_BY_PARTITION: &str = "SELECT partition, count(*) FROM scheduler_job INDEXED BY scheduler_job_partition \
+     WHERE state = 'running' AND partition IS NOT NULL AND task = ?1 GROUP BY partition";
+
+impl Lanes for Tx<'_> {
+    type Job = SqliteJob;
+    type Error = rusqlite::Error;
+
+    fn now(&self) -> StoreTime {
+        self.now
+    }
+
+    fn job(job: &SqliteJob) -> &StoredJob {
+        &job.kept.job
+    }
+
+    fn limits(&self, task: &str) -> rusqlite::Result<TaskLimits> {
+        Ok(self.all_limits()?.of(task))
+    }
+
+    fn next(&self, group: &LaneGroup, after: Option<&str>) -> rusqlite::Result<Option<String>> {
+        let LaneGroup { task, queue, version } = group;
+        match after {
+            None => self.first(FIRST_LANE, params![task, queue, version], |row| row.get(0)),
+            Some(after) => {
+                self.first(NEXT_LANE, params![task, queue, version, after], |row| row.get(0))
+            }
+        }
+    }
+
+    fn first(&self, group: &LaneGroup, lane: &str, limit: u32) -> rusqlite::Result<Vec<SqliteJob>> {
+        let sql = sql!(
+            "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_lane WHERE lane IS NOT NULL AND task = ?1 \
+             AND queue = ?2 AND payload_version = ?3 AND lane = ?4 ORDER BY band, run_at, id LIMIT ?5"
+        );
+        let LaneGroup { task, queue, version } = group;
+        self.all(sql, params![task, queue, version, lane, limit], SqliteJob::read)
+    }
+
+    fn running(&self, names: &[String], partition: Option<&str>) -> rusqlite::Result<u32> {
+        let mut running = 0;
+        for name in names {
+            running += match partition {
+                None => self.first(RUNNING, params![name], |row| row.get::<_, u32>(0))?,
+                Some(of) => {
+                    self.first(RUNNING_OF_PARTITION, params![name, of], |row| row.get(0))?
+                }
+            }
+            .unwrap_or_default();
+        }
+        Ok(running)
+    }
+
+    fn arrival(&self, task: &str, partition: Option<&str>) -> rusqlite::Result<Option<Arrival>> {
+        let sql = "SELECT arrival FROM scheduler_arrival WHERE task = ?1 AND scope = ?2 AND partition = ?3";
+        self.first(sql, params![task, scope_of(partition), partition.unwrap_or_default()], |row| {
+            Ok(Arrival(row.get(0)?))
+        })
+    }
+
+    fn set_arrival(
+        &self,
+        task: &str,
+        partition: Option<&str>,
+        arrival: Arrival,
+    ) -> rusqlite::Result<()> {
+        let sql = "REPLACE INTO scheduler_arrival (task, scope, partition, arrival) VALUES (?1, ?2, ?3, ?4)";
+        let (scope, partition) = (scope_of(partition), partition.unwrap_or_default());
+        self.execute(sql, params![task, scope, partition, arrival.0]).map(drop)
+    }
+}
+
+fn scope_of(partition: Option<&str>) -> &'static str {
+    if partition.is_some() { "each" } else { "all" }
+}
+
+impl Tx<'_> {
+    /// All limits.
+    pub(crate) fn all_limits(&self) -> rusqlite::Result<StoredLimits> {
+        let rows = self.all(sql!("SELECT {limit} FROM scheduler_limit"), [], |row| {
+            let (mut fields, mut limit) = (FieldReader::new(row), empty_limit());
+            for (at, column) in LIMIT_COLUMNS.iter().enumerate() {
+                (column.set)(&mut limit, fields.value(at, column)?);
+            }
+            Ok(limit)
+        })?;
+        Ok(StoredLimits::of_rows(rows))
+    }
+
+    /// Changes limits, and writes those that have changed.
+    pub(crate) fn change_limits(
+        &self,
+        change: impl FnOnce(&mut StoredLimits),
+    ) -> rusqlite::Result<()> {
+        let before = self.all_limits()?;
+        let mut limits = before.clone();
+        change(&mut limits);
+        let sql = sql!("REPLACE INTO scheduler_limit ({limit}) VALUES ({limit_values})");
+        for row in limits.changed_since(&before) {
+            self.execute(sql, params_from_iter(bound_all(&LIMIT_COLUMNS, row)))?;
+        }
+        Ok(())
+    }
+
+    /// Those of these jobs that are ready, and why they do not run.
+    pub(crate) fn waits(&self, jobs: &[JobId]) -> rusqlite::Result<Vec<JobWait>> {
+        let (pauses, sessions) = (self.pauses()?, self.sessions()?);
+        let mut waits = Vec::new();
+        for id in jobs {
+            let Some(row) = self.find(*id)?.filter(|row| row.job.state == JobState::Ready) else {
+                continue;
+            };
+            waits.push(JobWait::new(*id, WaitReason::of_job(self, &row, &pauses, &sessions)?));
+        }
+        Ok(waits)
+    }
+
+    /// The partitions of a task in which jobs are due or run.
+    pub(crate) fn partitions(
+        &self,
+        task: &str,
+        limit: u32,
+    ) -> rusqlite::Result<Vec<PartitionDepth>> {
+        let limits = self.limits(task)?;
+        let own = [task.to_owned()];
+        let names = if limits.names.is_empty() { &own[..] } else { &limits.names };
+        let mut counts = BTreeMap::<String, (u64, u64)>::new();
+        for name in names {
+            self.all(DUE_BY_PARTITION, params![name], |row| {
+                counts.entry(row.get(0)?).or_default().0 += number(row, 1)?;
+                Ok(())
+            })?;
+            self.all(RUNNING_BY_PARTITION, params![name], |row| {
+                counts.entry(row.get(0)?).or_default().1 += number(row, 1)?;
+                Ok(())
+            })?;
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by(|one, two| (two.1.0, &one.0).cmp(&(one.1.0, &two.0)));
+        counts.truncate(limit as usize);
+        let depth = |(partition, (due, running)): (String, (u64, u64))| {
+            let opens_at = opens_at(self, &limits, &partition)?;
+            Ok(PartitionDepth::new(partition, due, running, opens_at))
+        };
+        counts.into_iter().map(depth).collect()
+    }
+
+    pub(crate) fn register_limits(&self, request: &Register) -> rusqlite::Result<()> {
+        self.change_limits(|limits| limits.register(&request.limits, request.first_opened))
+    }
+
+    /// Arrivals that say no more than none.
+    pub(crate) fn prune_arrivals(&self, request: &Prune) -> rusqlite::Result<()> {
+        let sql = "DELETE FROM scheduler_arrival WHERE (task, scope, partition) IN (\
+                     SELECT task, scope, partition FROM scheduler_arrival WHERE arrival <= ?1 LIMIT ?2)";
+        self.execute(sql, params![self.now.as_micros().saturating_mul(1_000), request.limit])
+            .map(drop)
+    }
+}

@@ -1,0 +1,240 @@
+//! Why a job that is ready does not run.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::column::JobRow;
+use crate::command::{JobPause, Pause, PauseScope};
+use crate::id::{JobId, StoreTime};
+use crate::job::StoredJob;
+use crate::lane::{Lanes, limit_room};
+use crate::limit::LimitScope;
+use crate::session::SessionInfo;
+
+/// The starts that a limit leaves now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Room {
+    /// The most that may run at once; none for any number.
+    pub limit: Option<u32>,
+    /// The number that run; 0 without a limit.
+    pub running: u32,
+    /// When the rate allows the next start, if it allows none now.
+    pub opens_at: Option<StoreTime>,
+}
+
+impl Room {
+    /// The room of a limit.
+    #[must_use]
+    pub fn new(limit: Option<u32>, running: u32, opens_at: Option<StoreTime>) -> Self {
+        Self { limit, running, opens_at }
+    }
+
+    /// The number of starts beside those that run, whatever the rate says.
+    #[must_use]
+    pub fn by_running(&self) -> u32 {
+        self.limit.map_or(u32::MAX, |limit| limit.saturating_sub(self.running))
+    }
+}
+
+/// The due jobs of a partition that wait, and those that run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PartitionDepth {
+    /// The partition.
+    pub partition: String,
+    /// The number of jobs that are due and wait.
+    pub due: u64,
+    /// The number of jobs that run.
+    pub running: u64,
+    /// When the rate of the partition allows the next start, if it allows none now.
+    pub opens_at: Option<StoreTime>,
+}
+
+impl PartitionDepth {
+    /// A partition.
+    #[must_use]
+    pub fn new(partition: String, due: u64, running: u64, opens_at: Option<StoreTime>) -> Self {
+        Self { partition, due, running, opens_at }
+    }
+}
+
+/// A job that is ready, and the reason why it does not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct JobWait {
+    /// The job.
+    pub id: JobId,
+    /// The first thing that stands in its way.
+    #[serde(flatten)]
+    pub reason: WaitReason,
+}
+
+impl JobWait {
+    /// A job with its reason.
+    #[must_use]
+    pub fn new(id: JobId, reason: WaitReason) -> Self {
+        Self { id, reason }
+    }
+}
+
+/// The first thing that stands in the way of a job that is ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum WaitReason {
+    /// It is due later.
+    Later {
+        /// When.
+        due_at: StoreTime,
+    },
+    /// Its task, its queue or its partition is paused.
+    Paused {
+        /// The jobs that are paused.
+        #[serde(flatten)]
+        scope: PauseScope,
+        /// The pause.
+        pause: Pause,
+    },
+    /// No process that is alive has its task in a version that reads its payload, and serves its queue.
+    NoProcess,
+    /// All processes that could run it are paused.
+    ProcessesPaused,
+    /// As many jobs run as may.
+    Full {
+        /// The jobs that are counted.
+        scope: LimitScope,
+        /// The number that run.
+        running: u32,
+        /// The most that may.
+        limit: u32,
+    },
+    /// A rate allows no start now.
+    Rate {
+        /// The jobs that are counted.
+        scope: LimitScope,
+        /// When it allows the next one.
+        opens_at: StoreTime,
+    },
+    /// Nothing: it begins as soon as a process has a free worker, after the jobs before it.
+    Turn,
+}
+
+/// The processes that could run a job: those that are alive, and those of them that are not paused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Runners {
+    /// Those that are alive.
+    pub alive: usize,
+    /// Those of them that take jobs.
+    pub open: usize,
+}
+
+impl Runners {
+    /// Those among these sessions.
+    #[must_use]
+    pub fn of(job: &StoredJob, sessions: &[SessionInfo]) -> Self {
+        let runs = |session: &&SessionInfo| {
+            let is_known = |task: &crate::request::SessionTask| {
+                task.name == job.task && job.payload.version <= task.version
+            };
+            session.is_alive() && session.serves(&job.queue) && session.tasks.iter().any(is_known)
+        };
+        let alive = sessions.iter().filter(runs);
+        let open = alive.clone().filter(|session| session.pause.is_none());
+        Self { alive: alive.clone().count(), open: open.count() }
+    }
+}
+
+impl WaitReason {
+    /// The reason, from the rooms of the limits of all jobs of the task and of those of the partition.
+    #[must_use]
+    pub fn of(
+        due_at: StoreTime,
+        now: StoreTime,
+        pause: Option<JobPause>,
+        runners: Runners,
+        rooms: [Room; 2],
+    ) -> Self {
+        if now < due_at {
+            return Self::Later { due_at };
+        }
+        if let Some(JobPause { scope, pause }) = pause {
+            return Self::Paused { scope, pause };
+        }
+        if runners.open == 0 {
+            return if runners.alive == 0 { Self::NoProcess } else { Self::ProcessesPaused };
+        }
+        for (scope, room) in LimitScope::BOTH.into_iter().zip(rooms) {
+            if let Some(limit) = room.limit.filter(|_| room.by_running() == 0) {
+                return Self::Full { scope, running: room.running, limit };
+            }
+            if let Some(opens_at) = room.opens_at {
+                return Self::Rate { scope, opens_at };
+            }
+        }
+        Self::Turn
+    }
+
+    /// The reason of a job that is ready.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn of_job<S: Lanes>(
+        store: &S,
+        row: &JobRow,
+        pauses: &[JobPause],
+        sessions: &[SessionInfo],
+    ) -> Result<Self, S::Error> {
+        let job = &row.job;
+        let limits = store.limits(&job.task)?;
+        let partition = job.partition.as_deref().unwrap_or_default();
+        let all = limit_room(store, &limits, &limits.all, None)?.room;
+        let each = limit_room(store, &limits, &limits.each, Some(partition))?.room;
+        let pause = pauses.iter().find(|pause| pause.scope.has(&job.task, &job.queue)).cloned();
+        let runners = Runners::of(job, sessions);
+        // A clock that is set back makes no job wait again that was due.
+        let due_at = if row.lane().is_some() { store.now() } else { job.run_at };
+        Ok(Self::of(due_at, store.now(), pause, runners, [all, each]))
+    }
+
+    /// The reason as a sentence, with instants as this function writes them.
+    #[must_use]
+    pub fn text(&self, time: &dyn Fn(StoreTime) -> String) -> String {
+        let of = |scope: &LimitScope| match scope {
+            LimitScope::All => "its kind",
+            LimitScope::Each => "its partition",
+        };
+        match self {
+            Self::Later { due_at } => format!("due at {}", time(*due_at)),
+            Self::Paused { scope, pause } => {
+                let by = if pause.by.is_empty() { "" } else { " by " };
+                let colon = if pause.reason.is_empty() { "" } else { ": " };
+                let until = pause.until.map(|until| format!(", until {}", time(until)));
+                let (who, why) = (&pause.by, &pause.reason);
+                format!("{scope} is paused{by}{who}{colon}{why}{}", until.unwrap_or_default())
+            }
+            Self::NoProcess => {
+                "no process runs its kind in this version and serves its queue".to_owned()
+            }
+            Self::ProcessesPaused => "all processes that could run it are paused".to_owned(),
+            Self::Full { scope, running, limit } => {
+                format!("{running} of {limit} jobs of {} run", of(scope))
+            }
+            Self::Rate { scope, opens_at } => {
+                format!("the rate of {} allows the next start at {}", of(scope), time(*opens_at))
+            }
+            Self::Turn => "it begins when a process has a free worker".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for WaitReason {
+    /// The reason with instants in UTC.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let utc = |at: StoreTime| DateTime::<Utc>::from(at).format("%FT%TZ").to_string();
+        f.write_str(&self.text(&utc))
+    }
+}
