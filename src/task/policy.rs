@@ -169,7 +169,7 @@ pub(crate) struct DurableOptions {
     pub(crate) on_lost: OnLost,
     /// The age up to which a missed fire time still runs; `None` for any age.
     pub(crate) misfire_window: Option<Duration>,
-    /// How long after it is due a job may begin.
+    /// The time after it was due in which a job may begin.
     pub(crate) expires: Option<Duration>,
     pub(crate) queue: String,
     pub(crate) priority: Priority,

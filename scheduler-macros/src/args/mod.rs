@@ -151,7 +151,8 @@ impl Form {
     fn has(self, attribute: Attribute) -> bool {
         let row = attribute.row();
         let is_timed = row.role == Role::Rule || !row.rules.contains(&RuleKind::Job);
-        self == Self::Schedule || !is_timed
+        let is_of_jobs = row.rules == [RuleKind::Job] && attribute.group().is_none();
+        if self == Self::Schedule { !is_of_jobs } else { !is_timed }
     }
 }
 

@@ -95,7 +95,7 @@ define in_group(group) as $$
 j.lane is not null and j.task = {group}.task and j.queue = {group}.queue and j.kind >> 5 = {group}.version
 $$;
 
--- The lanes of a group: from the one after that of the group on, and around; at most so many, and until so many are open. Each has the
+-- The lanes of a group, from the one after its last on, and around: at most `p_most`, until `p_room` are open. Each has the
 -- starts that its partition has room for. It locks nothing.
 create function {s}.look_at_lanes(p_group {s}.turn, p_limits {s}.limits, p_now bigint, p_room bigint, p_most bigint)
 returns table (n bigint, lane text, by_running bigint, by_rate bigint, arrival bigint, opened bigint)
