@@ -2,8 +2,8 @@
 
 use scheduler_expr::{Attribute, RuleKind, default_burst};
 use scheduler_store::{
-    Command, JobId, JobWait, Limit as StoredLimit, LimitOverride, LimitScope, LimitSpec,
-    PartitionDepth, Rate, StoredLimit as LimitInStore, WaitReason,
+    Command, JobId, JobWait, Limit as StoredLimit, LimitDepth, LimitOverride, LimitScope,
+    LimitSpec, PartitionDepth, Rate, StoredLimit as LimitInStore, WaitReason,
 };
 
 use crate::durable::error::JobsError;
@@ -224,6 +224,15 @@ impl Jobs {
     pub fn partitions(&self, task: &str, limit: u32) -> Result<Vec<PartitionDepth>, JobsError> {
         let task = self.current_name(task);
         Ok(self.inner.client.call(|store| store.partitions(task, limit))?)
+    }
+
+    /// The due jobs of all kinds that have a limit, by queue: those that may start now, and those that a limit holds back.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn limit_depths(&self) -> Result<Vec<LimitDepth>, JobsError> {
+        Ok(self.inner.client.call(|store| store.limit_depths())?)
     }
 
     /// The name of a task of this process that has or had this one; else the name itself.

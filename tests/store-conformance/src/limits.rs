@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::given::{Given, LEASE, SECOND, job, session};
 use crate::test_store::TestStore;
 use scheduler_store::{
-    Command, End, JobId, JobState, Limit, LimitOverride, LimitScope, LimitSpec, NewJob, OnLost,
-    Open, PartitionDepth, Pause, PauseScope, Payload, Poll, Polled, Priority, Rate, Register,
-    SessionId, SessionTask, StoreTime, StoredJob, WaitReason, When,
+    Command, End, JobId, JobState, Limit, LimitDepth, LimitOverride, LimitScope, LimitSpec, NewJob,
+    OnLost, Open, PartitionDepth, Pause, PauseScope, Payload, Poll, Polled, Priority, Rate,
+    Register, SessionId, SessionTask, StoreTime, StoredJob, WaitReason, When,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -409,7 +409,14 @@ pub fn fl_the_reason_why_a_job_does_not_run_is_the_one_by_which_it_is_not_claime
     assert_eq!(depths, expected);
     assert_eq!(given.ask().partitions("a", 1).unwrap(), [depth("z", 2, 0, open)]);
     assert_eq!(given.ask().partitions("b", 9).unwrap(), []);
+    let mut expected = LimitDepth::empty("default".to_owned(), "a".to_owned());
+    (expected.open, expected.open_partitions) = (2, 1);
+    (expected.held, expected.held_partitions) = (2, 2);
+    assert_eq!(given.ask().limit_depths().unwrap(), [expected.clone()]);
     given.poll_for(id, 1);
+    (expected.open, expected.open_partitions) = (0, 0);
+    (expected.held, expected.held_partitions) = (3, 3);
+    assert_eq!(given.ask().limit_depths().unwrap(), [expected], "the limit of all is full");
     assert_eq!(waits(&given, 22), Some(WaitReason::Full { scope: all, running: 3, limit: 3 }));
     let until = None;
     let (by, reason) = ("ada".to_owned(), "slow".to_owned());
