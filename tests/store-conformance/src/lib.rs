@@ -78,6 +78,7 @@ macro_rules! store_conformance {
             fl_a_limit_by_hand_counts_at_once_and_survives_a_deploy
             fl_what_holds_for_a_poll_holds_for_its_partitions
             fl_jobs_that_do_not_run_take_no_place
+            fl_due_jobs_are_counted_by_whether_a_limit_holds_them_back
             fl_the_reason_why_a_job_does_not_run_is_the_one_by_which_it_is_not_claimed
             a_key_is_had_by_one_unfinished_job_of_a_task
             r3_r4_of_a_job_that_is_gone_its_identity_is_left

@@ -409,14 +409,7 @@ pub fn fl_the_reason_why_a_job_does_not_run_is_the_one_by_which_it_is_not_claime
     assert_eq!(depths, expected);
     assert_eq!(given.ask().partitions("a", 1).unwrap(), [depth("z", 2, 0, open)]);
     assert_eq!(given.ask().partitions("b", 9).unwrap(), []);
-    let mut expected = LimitDepth::empty("default".to_owned(), "a".to_owned());
-    (expected.open, expected.open_partitions) = (2, 1);
-    (expected.held, expected.held_partitions) = (2, 2);
-    assert_eq!(given.ask().limit_depths().unwrap(), [expected.clone()]);
     given.poll_for(id, 1);
-    (expected.open, expected.open_partitions) = (0, 0);
-    (expected.held, expected.held_partitions) = (3, 3);
-    assert_eq!(given.ask().limit_depths().unwrap(), [expected], "the limit of all is full");
     assert_eq!(waits(&given, 22), Some(WaitReason::Full { scope: all, running: 3, limit: 3 }));
     let until = None;
     let (by, reason) = ("ada".to_owned(), "slow".to_owned());
@@ -429,4 +422,25 @@ pub fn fl_the_reason_why_a_job_does_not_run_is_the_one_by_which_it_is_not_claime
     given.wait(LEASE * 2);
     given.command(&Command::ResumeJobs { scope: PauseScope::Queue("default".to_owned()) });
     assert_eq!(waits(&given, 22), Some(WaitReason::NoProcess), "its lease has run out");
+}
+
+/// Of each task that has a limit: the due jobs of partitions in which one may start, and those that a limit holds back.
+pub fn fl_due_jobs_are_counted_by_whether_a_limit_holds_them_back<T: TestStore>() {
+    let (given, id) = Given::<T>::session();
+    given.limit(id, limits("a", running(3), rate(1, MINUTE)), given.now);
+    for number in 1..=2 {
+        for (at, partition) in [(0, "x"), (10, "y"), (20, "z")] {
+            given.add(number + at, partition);
+        }
+    }
+    given.enqueue(NewJob { partition: Some("x".to_owned()), ..NewJob::new(job(30), "b") });
+    given.poll_for(id, 2);
+    let mut expected = LimitDepth::empty("default".to_owned(), "a".to_owned());
+    (expected.open, expected.open_partitions) = (2, 1);
+    (expected.held, expected.held_partitions) = (2, 2);
+    assert_eq!(given.ask().limit_depths().unwrap(), [expected.clone()], "`b` has no limit");
+    given.poll_for(id, 1);
+    (expected.open, expected.open_partitions) = (0, 0);
+    (expected.held, expected.held_partitions) = (3, 3);
+    assert_eq!(given.ask().limit_depths().unwrap(), [expected], "the limit of all is full");
 }
