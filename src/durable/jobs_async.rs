@@ -8,9 +8,9 @@ use std::time::Duration;
 use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Tick};
 use scheduler_store::{
-    Action, ActionFilter, Enqueued, JobFilter, JobId, JobPause, JobWait, PartitionDepth, Payload,
-    QueueDepth, SessionId, SessionInfo, StoreError, StoredJob, StoredLimit, StoredSchedule,
-    WaitReason,
+    Action, ActionFilter, Enqueued, JobFilter, JobId, JobPause, JobWait, LimitDepth,
+    PartitionDepth, Payload, QueueDepth, SessionId, SessionInfo, StoreError, StoredJob,
+    StoredLimit, StoredSchedule, WaitReason,
 };
 
 use crate::base::sync::Mutex;
@@ -120,6 +120,7 @@ impl Jobs {
         limits_async = limits() -> Vec<StoredLimit>;
         why_async = why(id: JobId) -> Option<WaitReason>;
         waits_async = waits(jobs: &[JobId]) -> Vec<JobWait>;
+        limit_depths_async = limit_depths() -> Vec<LimitDepth>;
         partitions_async = partitions(task: &str, limit: u32) -> Vec<PartitionDepth>;
         actions_async = actions(filter: &ActionFilter, limit: u32) -> Vec<Action>;
     }

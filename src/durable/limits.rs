@@ -2,8 +2,8 @@
 
 use scheduler_expr::{Attribute, RuleKind, default_burst};
 use scheduler_store::{
-    Command, JobId, JobWait, Limit as StoredLimit, LimitOverride, LimitScope, LimitSpec,
-    PartitionDepth, Rate, StoredLimit as LimitInStore, WaitReason,
+    Command, JobId, JobWait, Limit as StoredLimit, LimitDepth, LimitOverride, LimitScope,
+    LimitSpec, PartitionDepth, Rate, StoredLimit as LimitInStore, WaitReason,
 };
 
 use crate::durable::error::JobsError;
@@ -226,11 +226,21 @@ impl Jobs {
         Ok(self.inner.client.call(|store| store.partitions(task, limit))?)
     }
 
+    /// The due jobs of all kinds that have a limit, by queue: those that may start now, and those that a limit holds back.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn limit_depths(&self) -> Result<Vec<LimitDepth>, JobsError> {
+        Ok(self.inner.client.call(|store| store.limit_depths())?)
+    }
+
     /// The name of a task of this process that has or had this one; else the name itself.
     fn current_name<'a>(&'a self, name: &'a str) -> &'a str {
         let tasks = self.inner.tasks.get();
         let mut tasks = tasks.into_iter().flatten();
-        let had = tasks.find(|(_, known)| known.former().into_iter().flatten().any(|it| *it == name));
+        let had =
+            tasks.find(|(_, known)| known.former().into_iter().flatten().any(|it| *it == name));
         had.map_or(name, |(current, _)| current)
     }
 }

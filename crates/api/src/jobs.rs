@@ -1,5 +1,6 @@
 //! Durable jobs, their queues, and the processes that run them.
 
+use crate::limits::Wait;
 use crate::tasks::Pause;
 
 json! {
@@ -105,6 +106,8 @@ json! {
     } optional {
         /// The part of its task's jobs that it belongs to.
         partition: String,
+        /// Why it does not run, of one that is ready.
+        waits: Wait,
         key: String,
         session: String,
         /// The process that runs it, if its session is known.

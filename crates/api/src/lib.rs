@@ -73,11 +73,15 @@ macro_rules! json {
 }
 
 mod jobs;
+mod limits;
 mod tasks;
 
 pub use jobs::{
     ChangedJobs, Depth, EditRequest, EndedNode, Job, JobAttempt, JobError, JobErrors, JobFilter,
     Jobs, JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues, UnknownTask,
+};
+pub use limits::{
+    Limit, LimitByHand, LimitRequest, LimitValue, Limits, Partition, TaskLimits, Wait,
 };
 pub use tasks::{
     Changed, ClockChange, Counters, Durations, FailedAttempt, FireTime, LastRun, Minutes,

@@ -15,6 +15,8 @@
     finishedAt ? ["ended " + ago(finishedAt, storeNow()), finishedAt]
       : state === "running" ? ["since " + ageOf(startedAt, storeNow()), startedAt]
         : [Date.parse(runAt) > storeNow() ? "due " + until(runAt, storeNow()) : "due since " + ageOf(runAt, storeNow()), runAt];
+  // Why a job does not run that is due; the time when one is due stands elsewhere.
+  const waitText = ({ waits }) => waits && waits.reason !== "later" && waits.text.replace(/(at )?(\d{4}-\S+Z)/, (_, isNext, at) => isNext ? until(at, storeNow()) : localOf(at));
   const jobLink = (job) => el("a", { href: "#/jobs/" + job.id, id: "job-" + job.id, "aria-label": `Job ${job.id} of ${job.task}` }, named(job.task));
   const shortId = (id) => "…" + id.slice(-12);
   // Nothing changes under a selected text.
@@ -122,9 +124,9 @@
       return el("tr", { class: job.state === "parked" && "failing" },
         cell(null, "act pick", el("input", { type: "checkbox", id: "pick-" + job.id, checked: picked.has(job.id), "aria-label": `Select job ${job.id} of ${job.task}`, on: { change: ({ target }) => { pick(job, target.checked); pickedBar(); } } })),
         cell(null, "task", jobLink(job), withIcon("status sub", jobIcon(job))),
-        cell("Job", "mono", shortId(job.id), job.key && sub("key " + job.key), job.schedule && job.schedule !== job.task && sub("of " + job.schedule)),
+        cell("Job", "mono", shortId(job.id), job.key && sub("key " + job.key), job.partition && sub("partition " + job.partition), job.schedule && job.schedule !== job.task && sub("of " + job.schedule)),
         cell("Queue", null, job.queue, job.priority !== "normal" && sub(job.priority)),
-        cell("When", "when", time(at, text, localOf(at), "age")),
+        cell("When", "when", time(at, text, localOf(at), "age"), waitText(job) && sub(waitText(job))),
         cell("Attempts", null, `${job.attempt} of ${job.maxAttempts}`, job.lost && sub(`lost ${job.lost}×`)),
         cell("Error", "last", el("span.sub.error", job.error && el("bdi", job.error))),
         cell(null, "act acts", jobButtons(job)));
@@ -147,6 +149,7 @@
     const { payload } = job;
     put(key, crumb(toJobs({ state: job.state, task: job.task }), `← ${job.state} jobs of ${job.task}`),
       el("div.title", storeTitle(named(job.task)), withIcon("status", jobIcon(job)), el("div.buttons.act", jobButtons(job))),
+      waitText(job) && note("", "It waits: ", waitText(job) + "."),
       job.error && el("section", { class: "note " + (job.state === "parked" ? "bad" : "warn"), "aria-label": "Error" }, el("pre", job.error),
         job.state === "parked" && el("p", el("a", { href: groupLink("parked", { task: job.task, error: job.error.split("\n")[0].slice(0, 100) }) }, "All jobs that are parked by this error"))),
       el("div.grid",

@@ -445,6 +445,7 @@
           ["History", row.isDurable && "of this process; others may have run it, too"], ["Finished", `${counts.runs}, ${counts.failures} failed` + (counts.cancelled ? `, ${counts.cancelled} cancelled` : "")], ["Failed in a row", row.streak],
           ["Last success", row.lastSuccess ? time(row.lastSuccess, ago(row.lastSuccess), row.lastSuccess) : row.isDurable ? "none in this process" : "never"],
           ["Duration", row.durations && `median ${took(row.durations.p50Ms)}, 95 %: ${took(row.durations.p95Ms)}, longest ${took(row.durations.maxMs)}`], ["Skipped", skips(counts.skipped)]), spark(row.recent, 182))),
+      row.isDurable && limitsOf(row.name),
       el("h2.over", { id: "h-history" }, "History"),
       runs.length ? tableOf("runs", "History", ["Run", "Started", "Late", "Took", "Outcome", "Attempts", "Details"], runs.map((run) => runRow(run, open, row.zone))) : note("", "No run yet."),
       el("p.more", hasMore && button("Show more", moreRuns, { id: "more-runs" })),
@@ -623,6 +624,7 @@
   };
   // {{trouble}}
   // {{jobs}}
+  // {{limits}}
   // {{timeline}}
   for (const id of ["search", "state", "tag"]) on(id, "input", () => { limit = 100; isFresh = true; setParams({ q: $("search").value.trim(), state: $("state").value, tag: $("tag").value }); list(); });
   on("filter", "submit", (event) => event.preventDefault());

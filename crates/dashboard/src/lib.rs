@@ -69,6 +69,9 @@
 //! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |
 //! | `POST /jobs/{id}/edit` | body: `payload`, a text that is JSON, and if wanted its `version` and the `fence` that was seen; answer: 202 and the job. 400 if the process has the task and could not decode the payload; 409 if it is running, has ended, or was claimed since then; 403 if a part of the payload is hidden from the visitor |
 //! | `POST /jobs:retry`, `/jobs:cancel`, `/jobs:delete` | body: `ids`, or `matching` with the names of `GET /jobs`, and `"dryRun": true` to change nothing; answer: `count`, and `after` and `action` if there was no time for all: the next request has both, and is the same action |
+//! | `GET /limits` | `limits` of all tasks: `task`, `scope` (`all` or `each`), `code` and `byHand`, each with `text`, `running`, `rate` and `burst`; `byHand` also `by` and `reason` |
+//! | `GET /tasks/{name}/limits` | its `limits`, and its `partitions` with the most due jobs, at most 50: `partition`, `due`, `running`, `opensAt` |
+//! | `POST /tasks/{name}/limit` | body: `scope`, and `running`, `rate` (`100/1m`) and `burst` as wanted, `reason`; or `"reset": true` for those in the code; answer: 202 and the limits. 409 if none was set by hand |
 //! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`, with `hasLongRun`; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for ten seconds (a minute in a deploy) or its schedules fire; also `version` and `knownVersion` if the payloads are too new, and `elsewhere` if a process has it that does not serve their queue |
 //! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut`, `queues` (missing for all), `tasks`, `concurrency`, `clockOffsetMs` and `isClockOff`, `pause`, and the `jobs` it has; `orphans`: jobs whose process is gone; `ended`: processes that stopped or were lost (`isLost`, `foundBy`, `jobs`, `isBack`) within the last hour |
 //!
@@ -82,10 +85,13 @@
 //! `overriddenBy`, `overriddenAt`, `ruleBefore`, `isWaiting`, `hasEnded`), its pause and its next tick; or `storeFailure`.
 //!
 //! A job has `id`, `task`, `queue`, `state`, `priority`, `key`, `attempt`, `maxAttempts`, `lost`, `undecoded`, `onLost`, `fence`,
-//! `session`, `node` (the name of the process), `isCancelRequested`, `schedule`, `tick`, `missed`, `runAt`, `createdAt`, `startedAt`, `finishedAt`, `error`; by
+//! `session`, `node` (the name of the process), `isCancelRequested`, `partition`, `waits`, `schedule`, `tick`, `missed`, `runAt`, `createdAt`, `startedAt`, `finishedAt`, `error`; by
 //! itself also `payload` (`version`, `bytes`, and `text` with `isCut`, or `isHidden`) and `attempts`: the last ten that did not succeed,
 //! the earliest first, each with `number`, `outcome` (`failed`, `gave_up`, `lost`, `undecodable`), `startedAt`, `endedAt`, `tookMs`,
 //! `error` and `node`, the name of the process if it is known.
+//!
+//! `waits` of a job that is ready: `reason` (`later`, `paused`, `no_process`, `processes_paused`, `full`, `rate`, `turn`), `text`, and as the reason
+//! has them `dueAt`, `scope`, `name`, `pause`, `running`, `limit`, `opensAt`.
 //!
 //! A run has `number`, `cause`, `fireTime`, `startedAt`, `tookMs`, `lateMs`, `attempts`, `outcome`, `error` (`kind`, `message`,
 //! `causes`, `place`), `failedAttempts` (`attempt`, `at`, `message`) and `notes`. The last 20 have everything. Of earlier ones

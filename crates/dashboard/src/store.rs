@@ -10,14 +10,15 @@
 //! It must never delay an answer that needs no store by more than half a second.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::{
-    JobFilter, JobPause, JobState, Known, PauseScope, QueueDepth, SessionId, SessionInfo,
-    StoredJob, StoredSchedule, UnknownTask,
+    JobFilter, JobPause, JobState, Known, LimitDepth, PauseScope, QueueDepth, SessionId,
+    SessionInfo, StoredJob, StoredSchedule, UnknownTask,
 };
 use scheduler::{Jobs, JobsError, Schedules};
 use scheduler_api::JobErrors;
@@ -44,6 +45,8 @@ const LAST_RUNS: u32 = 20;
 const FEW_RUNS: usize = 5;
 /// The time for which their lengths are kept.
 const LENGTHS_KEPT: Duration = Duration::from_secs(60);
+/// The time for which a store without limits is taken to have none.
+const LIMITS_ABSENT_FOR: Duration = Duration::from_secs(300);
 
 /// The store.
 pub(crate) struct Store {
@@ -57,6 +60,9 @@ pub(crate) struct Store {
     kept_for: Duration,
     depths: Arc<Look<Vec<QueueDepth>>>,
     running: Arc<Look<Vec<StoredJob>>>,
+    limits: Arc<Look<Vec<LimitDepth>>>,
+    /// False until a limit was seen.
+    has_limits: Arc<AtomicBool>,
     /// By state: the errors of all its jobs.
     errors: [Arc<Look<JobErrors>>; JobState::ALL.len()],
     /// By task: the time from which a run is long.
@@ -136,6 +142,8 @@ impl Store {
             kept_for,
             depths: Look::new(),
             running: Look::new(),
+            limits: Look::new(),
+            has_limits: Arc::default(),
             errors: JobState::ALL.map(|_| Look::new()),
             long: Look::new(),
             known: Mutex::default(),
@@ -276,6 +284,30 @@ impl Store {
     /// Running jobs, as all pages share them.
     pub(crate) async fn running(&self) -> Seen<Vec<StoredJob>> {
         self.running.look((&self.jobs, self.kept_for), LIMIT, running_jobs).await
+    }
+
+    /// The due jobs of tasks that have a limit. While none has one, that is asked now and then, and no job is counted.
+    pub(crate) async fn limit_depths(&self) -> Seen<Vec<LimitDepth>> {
+        let (has_limits, look) = (Arc::clone(&self.has_limits), Arc::clone(&self.limits));
+        let is_known = has_limits.load(Ordering::Relaxed);
+        let kept_for = if is_known { self.kept_for } else { LIMITS_ABSENT_FOR };
+        let ask = move |jobs: &Jobs| {
+            if !is_known {
+                if jobs.limits()?.iter().all(|row| row.limit().is_none()) {
+                    return Ok(Vec::new());
+                }
+                has_limits.store(true, Ordering::Relaxed);
+                look.expire();
+            }
+            jobs.limit_depths()
+        };
+        self.limits.look((&self.jobs, kept_for), PATIENCE, ask).await
+    }
+
+    /// A visitor has changed limits here.
+    pub(crate) fn expire_limits(&self) {
+        self.has_limits.store(true, Ordering::Relaxed);
+        self.limits.expire();
     }
 
     /// The errors of the jobs in a state, with their numbers, as all pages share them.

@@ -1,9 +1,9 @@
 //! Limits of tasks: from rows, and changed under a lock.
 
 use scheduler_store::{
-    Command, CommandOutcome, JobId, JobWait, LIMIT_COLUMNS, PartitionDepth, Register, Room,
-    Runners, SessionId, Signature, StoreError, StoreTime, StoredLimit, StoredLimits, WaitReason,
-    empty_limit,
+    Command, CommandOutcome, JobId, JobWait, LIMIT_COLUMNS, LimitDepth, PartitionDepth, Register,
+    Room, Runners, SessionId, Signature, StoreError, StoreTime, StoredLimit, StoredLimits,
+    WaitReason, empty_limit,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -134,6 +134,18 @@ pub(crate) fn read_partition(row: &Row) -> Result<PartitionDepth, Error> {
     let count = |at: usize| Ok::<_, Error>(row.try_get::<_, i64>(at)?.max(0).cast_unsigned());
     let opens_at = row.try_get::<_, Option<At>>(3)?.map(|at| at.0);
     Ok(PartitionDepth::new(row.try_get(0)?, count(1)?, count(2)?, opens_at))
+}
+
+/// The statement that counts the due jobs of tasks that have a limit.
+pub(crate) const LIMIT_DEPTHS: &str = "select * from {s}.limit_depths()";
+
+pub(crate) fn read_limit_depth(row: &Row) -> Result<LimitDepth, Error> {
+    let count = |name: &str| Ok::<_, Error>(row.try_get::<_, i64>(name)?.max(0).cast_unsigned());
+    let mut depth = LimitDepth::empty(row.try_get("queue")?, row.try_get("task")?);
+    (depth.open, depth.held) = (count("open")?, count("held")?);
+    depth.open_partitions = count("open_partitions")?;
+    depth.held_partitions = count("held_partitions")?;
+    Ok(depth)
 }
 
 fn saturated(count: i64) -> u32 {

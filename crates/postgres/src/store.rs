@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicU32;
 use scheduler_store::{
     Action, ActionFilter, ActionId, BulkOutcome, ClaimRef, Close, Command, CommandAll,
     CommandOutcome, Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause,
-    JobWait, NewJob, Open, Opened, OtherApplication, PartitionDepth, Poll, Polled, Prune,
-    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId,
+    JobWait, LimitDepth, NewJob, Open, Opened, OtherApplication, PartitionDepth, Poll, Polled,
+    Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId,
     SessionInfo, Signature, Store, StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule,
     Uuid, VersionDepth, Watch, identifier, micros, reap_wait, statement_json, storable,
 };
@@ -28,7 +28,8 @@ use crate::job::{
     read_job, read_pause, resume_jobs,
 };
 use crate::limits::{
-    LIMITS, PARTITIONS, WAITS, read_limits, read_partition, read_wait, register_limits, set_limit,
+    LIMIT_DEPTHS, LIMITS, PARTITIONS, WAITS, read_limit_depth, read_limits, read_partition,
+    read_wait, register_limits, set_limit,
 };
 use crate::poll::{NotificationListener, Poller};
 use crate::schedules::{
@@ -498,6 +499,12 @@ impl Store for Postgres {
         self.ask(PARTITIONS, move |client, sql| {
             let params: Params<'_> = &[(&task, Type::TEXT), (&i64::from(limit), Type::INT8)];
             client.query_typed(sql, params)?.iter().map(read_partition).collect()
+        })
+    }
+
+    fn limit_depths(&self) -> Result<Vec<LimitDepth>, StoreError> {
+        self.ask(LIMIT_DEPTHS, |client, sql| {
+            client.query_typed(sql, &[])?.iter().map(read_limit_depth).collect()
         })
     }
 

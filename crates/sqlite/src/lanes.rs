@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::{params, params_from_iter};
 use scheduler_store::{
-    Arrival, JobId, JobState, JobWait, LIMIT_COLUMNS, LaneGroup, Lanes, PartitionDepth, Prune,
-    Register, StoreTime, StoredJob, StoredLimits, TaskLimits, WaitReason, empty_limit, opens_at,
+    Arrival, JobId, JobState, JobWait, LIMIT_COLUMNS, LaneGroup, Lanes, LimitDepth, PartitionDepth,
+    Prune, Register, StoreTime, StoredJob, StoredLimits, TaskLimits, WaitReason, empty_limit,
+    limit_depths, opens_at,
 };
 
 use crate::fields::{FieldReader, bound_all, sql};
@@ -30,6 +31,9 @@ const DUE_BY_PARTITION: &str = "SELECT lane, count(*) FROM scheduler_job INDEXED
 
 const RUNNING_BY_PARTITION: &str = "SELECT partition, count(*) FROM scheduler_job INDEXED BY scheduler_job_partition \
      WHERE state = 'running' AND partition IS NOT NULL AND task = ?1 GROUP BY partition";
+
+const DUE_BY_QUEUE: &str = "SELECT queue, lane, count(*) FROM scheduler_job INDEXED BY scheduler_job_lane \
+     WHERE lane IS NOT NULL AND task = ?1 GROUP BY queue, payload_version, lane";
 
 impl Lanes for Tx<'_> {
     type Job = SqliteJob;
@@ -172,6 +176,20 @@ impl Tx<'_> {
             Ok(PartitionDepth::new(partition, due, running, opens_at))
         };
         counts.into_iter().map(depth).collect()
+    }
+
+    /// The due jobs of all tasks that have a limit.
+    pub(crate) fn limit_depths(&self) -> rusqlite::Result<Vec<LimitDepth>> {
+        let mut depths = Vec::new();
+        for (task, limits) in self.all_limits()?.limited() {
+            let mut due = BTreeMap::<(String, String), u64>::new();
+            self.all(DUE_BY_QUEUE, params![task], |row| {
+                *due.entry((row.get(0)?, row.get(1)?)).or_default() += number(row, 2)?;
+                Ok(())
+            })?;
+            depths.extend(limit_depths(self, (task, &limits), due)?);
+        }
+        Ok(depths)
     }
 
     pub(crate) fn register_limits(&self, request: &Register) -> rusqlite::Result<()> {

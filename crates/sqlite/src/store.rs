@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use scheduler_store::{
     Action, ActionFilter, BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome,
-    Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause, JobWait, NewJob,
-    Open, Opened, PartitionDepth, Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register,
-    Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo, Signature, Store, StoreError,
-    StoreTime, StoredJob, StoredLimit, StoredSchedule, Watch, identifier, statement_json,
+    Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause, JobWait,
+    LimitDepth, NewJob, Open, Opened, PartitionDepth, Poll, Polled, Prune, QueueDepth, Reap,
+    Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId, SessionInfo, Signature,
+    Store, StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule, Watch, identifier,
+    statement_json,
 };
 
 use crate::connection::{ConnectionPool, FileWatch, SqliteSettings};
@@ -292,6 +293,10 @@ impl Store for Sqlite {
 
     fn partitions(&self, task: &str, limit: u32) -> Result<Vec<PartitionDepth>, StoreError> {
         self.pool.read(|tx| tx.partitions(task, limit))
+    }
+
+    fn limit_depths(&self) -> Result<Vec<LimitDepth>, StoreError> {
+        self.pool.read(|tx| tx.limit_depths())
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {

@@ -86,4 +86,4 @@ pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
 pub use session::{CLOCK_OFF, ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
 pub use store::{Store, Watch, is_dry_run};
 pub use uuid::Uuid;
-pub use wait::{JobWait, PartitionDepth, Room, Runners, WaitReason};
+pub use wait::{JobWait, LimitDepth, PartitionDepth, Room, Runners, WaitReason, limit_depths};

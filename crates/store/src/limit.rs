@@ -1,6 +1,6 @@
 //! Limits of a task's jobs in all processes together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -311,6 +311,14 @@ impl StoredLimits {
             let (by, reason) = (storable(&hand.by), storable(&hand.reason));
             LimitOverride { limit: hand.limit, by, reason }
         });
+    }
+
+    /// The names of tasks that have a limit, the former ones among them, with their limits.
+    pub fn limited(&self) -> impl Iterator<Item = (&str, TaskLimits)> {
+        let names = self.0.values().flat_map(|row| &row.names);
+        let names: BTreeSet<&str> = names.map(|name| &**name).collect();
+        let limits = names.into_iter().map(|name| (name, self.of(name)));
+        limits.filter(|(_, limits)| limits.is_limited())
     }
 
     /// The limits of the task that has this name, or else of the first that had it.

@@ -16,7 +16,7 @@ use crate::request::{
 };
 use crate::schedule::StoredSchedule;
 use crate::session::SessionInfo;
-use crate::wait::{JobWait, PartitionDepth};
+use crate::wait::{JobWait, LimitDepth, PartitionDepth};
 
 /// Where durable jobs, schedules and sessions are kept, for all processes that use it.
 ///
@@ -220,6 +220,13 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     ///
     /// The store does not answer.
     fn partitions(&self, task: &str, limit: u32) -> Result<Vec<PartitionDepth>, StoreError>;
+
+    /// The due jobs of all tasks that have a limit, by task and queue. No statement looks at jobs while no task has one.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer.
+    fn limit_depths(&self) -> Result<Vec<LimitDepth>, StoreError>;
 
     /// All sessions that are open, by identity; then those that ended within [`ENDED_SESSION_RETENTION`], the latest first.
     ///

@@ -1,5 +1,6 @@
 //! Why a job that is ready does not run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use chrono::{DateTime, Utc};
@@ -10,7 +11,7 @@ use crate::command::{JobPause, Pause, PauseScope};
 use crate::id::{JobId, StoreTime};
 use crate::job::StoredJob;
 use crate::lane::{Lanes, limit_room};
-use crate::limit::LimitScope;
+use crate::limit::{LimitScope, TaskLimits};
 use crate::session::SessionInfo;
 
 /// The starts that a limit leaves now.
@@ -59,6 +60,59 @@ impl PartitionDepth {
     pub fn new(partition: String, due: u64, running: u64, opens_at: Option<StoreTime>) -> Self {
         Self { partition, due, running, opens_at }
     }
+}
+
+/// The due jobs of a task that has a limit, in a queue: those of partitions in which one may start now, and those that a limit
+/// holds back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LimitDepth {
+    /// The queue.
+    pub queue: String,
+    /// The task.
+    pub task: String,
+    /// The number of due jobs in partitions in which one may start now.
+    pub open: u64,
+    /// The number of due jobs in the others.
+    pub held: u64,
+    /// The number of partitions with due jobs in which one may start now.
+    pub open_partitions: u64,
+    /// The number of the others.
+    pub held_partitions: u64,
+}
+
+impl LimitDepth {
+    /// No job.
+    #[must_use]
+    pub fn empty(queue: String, task: String) -> Self {
+        Self { queue, task, open: 0, held: 0, open_partitions: 0, held_partitions: 0 }
+    }
+}
+
+/// The due jobs of a task that has a limit, from their numbers by queue and partition.
+///
+/// # Errors
+///
+/// The store did not answer.
+pub fn limit_depths<S: Lanes>(
+    store: &S,
+    (task, limits): (&str, &TaskLimits),
+    due: impl IntoIterator<Item = ((String, String), u64)>,
+) -> Result<Vec<LimitDepth>, S::Error> {
+    let is_open = |room: &Room| room.by_running() > 0 && room.opens_at.is_none();
+    let all_open = is_open(&limit_room(store, limits, &limits.all, None)?.room);
+    let mut depths = BTreeMap::<String, LimitDepth>::new();
+    for ((queue, lane), jobs) in due {
+        let each = limit_room(store, limits, &limits.each, Some(&lane))?.room;
+        let empty = || LimitDepth::empty(queue.clone(), task.to_owned());
+        let depth = depths.entry(queue.clone()).or_insert_with(empty);
+        let (counted, partitions) = match all_open && is_open(&each) {
+            true => (&mut depth.open, &mut depth.open_partitions),
+            false => (&mut depth.held, &mut depth.held_partitions),
+        };
+        (*counted, *partitions) = (*counted + jobs, *partitions + 1);
+    }
+    Ok(depths.into_values().collect())
 }
 
 /// A job that is ready, and the reason why it does not run.

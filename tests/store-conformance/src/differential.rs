@@ -110,6 +110,7 @@ fn difference(wanted: &Contents, found: &Contents) -> String {
         (format!("{:#?}", wanted.limits), format!("{:#?}", found.limits)),
         (format!("{:#?}", wanted.waits), format!("{:#?}", found.waits)),
         (format!("{:#?}", wanted.partitions), format!("{:#?}", found.partitions)),
+        (format!("{:#?}", wanted.limit_depths), format!("{:#?}", found.limit_depths)),
         (format!("{:#?}", wanted.actions), format!("{:#?}", found.actions)),
     ];
     let mut text = "the rows differ (model, store):\n".to_owned();

@@ -80,6 +80,7 @@ macro_rules! store_conformance {
             fl_jobs_that_do_not_run_take_no_place
             fx_a_job_that_has_not_begun_by_its_time_is_cancelled
             fx_a_job_that_is_asked_for_again_and_again_waits_for_the_last_but_not_for_ever
+            fl_due_jobs_are_counted_by_whether_a_limit_holds_them_back
             fl_the_reason_why_a_job_does_not_run_is_the_one_by_which_it_is_not_claimed
             a_key_is_had_by_one_unfinished_job_of_a_task
             r3_r4_of_a_job_that_is_gone_its_identity_is_left

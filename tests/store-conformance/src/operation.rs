@@ -6,9 +6,9 @@ use scheduler_store::StoreError;
 use scheduler_store::StoreTime;
 use scheduler_store::{
     Action, ActionFilter, BulkOutcome, Close, Command, CommandAll, CommandOutcome, Enqueue, Finish,
-    Finished, Fire, Fired, JobFilter, JobPause, JobWait, Open, Opened, PartitionDepth, Poll,
-    Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo,
-    Signature,
+    Finished, Fire, Fired, JobFilter, JobPause, JobWait, LimitDepth, Open, Opened, PartitionDepth,
+    Poll, Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed,
+    SessionInfo, Signature,
 };
 use scheduler_store::{ClaimRef, Enqueued, StoredJob};
 use scheduler_store::{JobId, SessionId};
@@ -102,6 +102,7 @@ pub(crate) struct Contents {
     pub(crate) limits: Result<Vec<StoredLimit>, StoreError>,
     pub(crate) waits: Result<Vec<JobWait>, StoreError>,
     pub(crate) partitions: Vec<Result<Vec<PartitionDepth>, StoreError>>,
+    pub(crate) limit_depths: Result<Vec<LimitDepth>, StoreError>,
     pub(crate) actions: Result<Vec<Action>, StoreError>,
 }
 
@@ -112,6 +113,7 @@ impl Contents {
         Self {
             waits: store.waits(&ids),
             partitions: TASKS.into_iter().map(|task| store.partitions(task, 2)).collect(),
+            limit_depths: store.limit_depths(),
             jobs,
             schedules: store.schedules(),
             sessions: store.sessions(),

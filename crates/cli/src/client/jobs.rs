@@ -17,9 +17,9 @@ use crate::client::api::{
     Api, ClientArgs, FilterArgs, TimeFormat, ask, escaped, local, plain, query, time,
 };
 use crate::client::job_changes::{ChangeArgs, JobChange, act};
-use crate::client::status;
 use crate::client::table::{self, Cell, Tone};
 use crate::client::tasks::{age, text, took};
+use crate::client::{limits, status};
 use crate::context::{Context, Look};
 use crate::error::CliError;
 
@@ -48,6 +48,8 @@ enum JobsCommand {
     },
     /// Show a job: its error, its payload, its attempts and times
     Show(JobArgs),
+    /// Say why jobs do not run
+    Why(limits::WhyArgs),
     /// Make jobs due at once that are parked, wait or have ended
     Retry(ChangeArgs),
     /// Cancel jobs; those that run are asked to stop
@@ -108,6 +110,7 @@ pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError
             let shown = |job: &Job, _, api: &Api| Ok(one(job, api.zone()?));
             ask(&format!("/jobs/{}", escaped(id)), client, shown, ctx)
         }
+        Some(JobsCommand::Why(args)) => limits::why(args, ctx),
         Some(JobsCommand::Retry(args)) => act(args, JobChange::Retry, ctx),
         Some(JobsCommand::Cancel(args)) => act(args, JobChange::Cancel, ctx),
         Some(JobsCommand::Delete(args)) => act(args, JobChange::Delete, ctx),
@@ -176,6 +179,11 @@ fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
         let process = head.len() - 2;
         head.remove(process);
         rows.iter_mut().for_each(|row| drop(row.remove(process)));
+    }
+    if jobs.iter().any(|job| job.partition.is_some()) {
+        head.insert(4, "PARTITION");
+        let partitions = jobs.iter().map(|job| Cell::from(text(&job.partition)));
+        rows.iter_mut().zip(partitions).for_each(|(row, partition)| row.insert(4, partition));
     }
     let look = ctx.look();
     ctx.write(&table::of(&head, &rows, look))?;
@@ -253,6 +261,8 @@ fn one(job: &Job, zone: Zone) -> String {
     row("state", state(job));
     row("queue", format!("{}, priority {}", plain(&job.queue), plain(&job.priority)));
     row("partition", text(&job.partition));
+    let waits = job.waits.as_ref().map(|_| limits::reason(job, zone));
+    row("waits", waits.unwrap_or_default());
     row("key", text(&job.key));
     row("schedule", text(&job.schedule));
     row("tick", times.time(&job.tick));

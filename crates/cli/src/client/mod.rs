@@ -22,6 +22,7 @@ mod api;
 mod changes;
 mod job_changes;
 mod jobs;
+mod limits;
 mod status;
 mod table;
 mod tasks;
@@ -48,6 +49,12 @@ pub(crate) enum ClientCommand {
     Enable(TaskArgs),
     /// Give a task another rule, or show what it would be
     Reschedule(changes::RescheduleArgs),
+    /// List the limits of kinds of jobs: those in the code, and those that were set by hand
+    Limits(ClientArgs),
+    /// Set a limit of a kind of job in place of the one in the code, in all processes
+    Limit(limits::LimitArgs),
+    /// List the partitions of a kind of job in which jobs are due or run, at most 50
+    Partitions(TaskArgs),
     /// List what was changed by hand, the latest first
     Actions(ActionsArgs),
     /// List, show, retry, cancel and delete the durable jobs of a running program; its queues and nodes
@@ -71,6 +78,11 @@ pub(crate) fn run(command: &ClientCommand, ctx: &mut Context<'_>) -> Result<(), 
         ClientCommand::Cancel(task) => changes::act(task, "cancel", ctx),
         ClientCommand::Enable(task) => changes::act(task, "enable", ctx),
         ClientCommand::Reschedule(args) => changes::reschedule(args, ctx),
+        ClientCommand::Limits(client) => {
+            ask("/limits", client, |answer, look, _| Ok(limits::list(answer, look)), ctx)
+        }
+        ClientCommand::Limit(args) => limits::change(args, ctx),
+        ClientCommand::Partitions(task) => limits::partitions(task, ctx),
         ClientCommand::Actions(args) => list(args, ctx),
         ClientCommand::Jobs(args) => jobs::run(args, ctx),
         ClientCommand::Watch(args) => tasks::watch(args, ctx),

@@ -9,6 +9,7 @@ mod checked;
 mod dialects;
 mod hostile;
 mod imported;
+mod limits;
 mod recorded;
 mod stub;
 mod words;

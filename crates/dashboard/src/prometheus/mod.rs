@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::store::{JobPause, PauseScope, QueueDepth, SessionInfo, UnknownTask};
+use scheduler::store::{JobPause, LimitDepth, PauseScope, QueueDepth, SessionInfo, UnknownTask};
 use scheduler::{PoolSnapshot, RuleKind, SkipReason, TaskSnapshot};
 
 use crate::app::App;
@@ -27,6 +27,7 @@ pub(crate) struct StoreAnswer {
     pub(crate) is_up: bool,
     /// And when they were asked for.
     pub(crate) depths: Option<(Arc<Vec<QueueDepth>>, DateTime<Utc>)>,
+    pub(crate) limited: Option<Arc<Vec<LimitDepth>>>,
     pub(crate) pauses: Option<Vec<JobPause>>,
     pub(crate) unknown: Vec<UnknownTask>,
     pub(crate) sessions: Arc<[SessionInfo]>,
@@ -255,6 +256,7 @@ fn jobs(page: &mut Exposition, app: &App, found: &StoreAnswer) {
         "Time since the oldest running job was claimed, or 0.",
         ages(|depth| depth.oldest_running),
     );
+    limits(page, found.limited.as_deref().map_or(&[][..], |limited| limited));
     let queues = depths.iter().map(|depth| (&*depth.queue, false));
     let paused = found.pauses.iter().flatten().filter_map(|paused| match &paused.scope {
         PauseScope::Queue(queue) => Some((&**queue, true)),
@@ -273,6 +275,31 @@ fn jobs(page: &mut Exposition, app: &App, found: &StoreAnswer) {
         "scheduler_task_unknown",
         "1 for a task that no living process has, or with newer payloads than all know, though its jobs are due or its schedule fires.",
         found.unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
+    );
+}
+
+/// The number of those that are open, and of those that are held back.
+type OpenAndHeld = fn(&LimitDepth) -> [u64; 2];
+
+/// The due jobs that limits let start now, and those that they hold back.
+fn limits(page: &mut Exposition, limited: &[LimitDepth]) {
+    let samples = |read: OpenAndHeld| {
+        limited.iter().flat_map(move |depth| {
+            let labels = [("queue", &*depth.queue), ("task", &*depth.task)];
+            ["open", "held"].into_iter().zip(read(depth)).map(move |(state, count)| {
+                sample(labels.into_iter().chain([("state", state)]), count as f64)
+            })
+        })
+    };
+    page.gauge(
+        "scheduler_limited_jobs",
+        "Due jobs of tasks with a limit, in partitions in which one may start now, and in those that a limit holds back.",
+        samples(|depth| [depth.open, depth.held]),
+    );
+    page.gauge(
+        "scheduler_limited_partitions",
+        "Partitions of tasks with a limit that have due jobs, in which one may start now, and that a limit holds back.",
+        samples(|depth| [depth.open_partitions, depth.held_partitions]),
     );
 }
 

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::store::{
-    JobAttempt as StoredAttempt, JobPause, JobState, PauseScope, QueueDepth, StoredJob,
+    JobAttempt as StoredAttempt, JobPause, JobState, JobWait, PauseScope, QueueDepth, StoredJob,
     StoredPayload,
 };
 use scheduler_api::{Depth, Job, JobAttempt, Payload, Queue, QueueTask};
 use serde_json::Value;
 
 use super::cut;
+use super::limits::wait;
 use super::stored_state::pause_in;
 use crate::access::Visitor;
 use crate::app::App;
@@ -21,22 +22,28 @@ use crate::view::by_name;
 const PAYLOAD_CHARS_MAX: usize = 64 * 1_024;
 
 /// A job of the list.
-pub(crate) fn job(app: &App, mut job: StoredJob) -> Result<Job, Problem> {
+pub(crate) fn job(app: &App, mut job: StoredJob, waits: &[JobWait]) -> Result<Job, Problem> {
     // The program redacts no text that is not shown.
     job.attempts.clear();
-    let row = row(app, job)?;
+    let row = row(app, job, waits)?;
     let error = row.error.as_deref().map(cut);
     Ok(Job { error, attempts: None, ..row })
 }
 
 /// A job by itself, as this visitor may see it.
-pub(crate) fn job_detail(app: &App, visitor: &Visitor, job: StoredJob) -> Result<Job, Problem> {
+pub(crate) fn job_detail(
+    app: &App,
+    visitor: &Visitor,
+    job: StoredJob,
+    waits: &[JobWait],
+) -> Result<Job, Problem> {
     let payload = payload(app, visitor, &job);
-    Ok(Job { payload, ..row(app, job)? })
+    Ok(Job { payload, ..row(app, job, waits)? })
 }
 
 /// A job without its payload, which is not for all.
-fn row(app: &App, mut job: StoredJob) -> Result<Job, Problem> {
+fn row(app: &App, mut job: StoredJob, waits: &[JobWait]) -> Result<Job, Problem> {
+    let waits = waits.iter().find(|wait| wait.id == job.id);
     job.payload = StoredPayload::default();
     let errors = job.attempts.iter_mut().map(|past| &mut past.error).chain(&mut job.error);
     errors.for_each(|error| *error = app.options.redacted(error));
@@ -50,6 +57,7 @@ fn row(app: &App, mut job: StoredJob) -> Result<Job, Problem> {
         tick: origin.and_then(|origin| origin.tick).map(instant),
         missed: origin.map(|origin| origin.missed),
         payload: None,
+        waits: waits.map(|waits| wait(app, waits)).transpose()?,
         attempts: Some(attempts),
         ..by_name(&job)?
     })

@@ -8,6 +8,7 @@
 //! | `stored_state` | the state of a durable task in the store |
 //! | `runs` | the history of a task; the last and the next hour of all tasks |
 //! | `jobs` | jobs and queues |
+//! | `limits` | limits of kinds of jobs; why a job waits |
 //! | `nodes` | processes |
 //! | `action` | changes by hand |
 
@@ -21,12 +22,14 @@ use crate::problem::Problem;
 
 pub(crate) use crate::view::action::action;
 pub(crate) use crate::view::jobs::{job, job_detail, queues, sees_payload, state_of};
+pub(crate) use crate::view::limits::limit;
 pub(crate) use crate::view::nodes::nodes;
 pub(crate) use crate::view::runs::{Page, runs, throughput, timeline};
 pub(crate) use crate::view::task::{detail, next_times, preview, row};
 
 mod action;
 mod jobs;
+mod limits;
 mod nodes;
 mod runs;
 mod stored_state;
@@ -107,7 +110,7 @@ mod tests {
         let at = StoreTime::from_micros(0);
         let id = "00000000-0000-0000-0000-000000000001";
         let job = StoredJob::empty(id.parse::<JobId>().unwrap());
-        has_all_but::<Job>(&job, &["node", "schedule", "missed", "tick", "isDeleted"]);
+        has_all_but::<Job>(&job, &["node", "schedule", "missed", "tick", "isDeleted", "waits"]);
         let attempt = JobAttempt::new(1, at, at, AttemptOutcome::GaveUp);
         has_all_but::<scheduler_api::JobAttempt>(&attempt, &["tookMs"]);
         let session = SessionInfo::new(id.parse::<SessionId>().unwrap(), at);

@@ -22,7 +22,7 @@ use crate::view::by_name;
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
 use crate::web::parse;
-use crate::web::search::{self, FoundJobs, Search, id};
+use crate::web::search::{self, FoundJobs, Search, id, waits};
 
 const JOBS_MAX: usize = 500;
 /// The number of identities that a request may have.
@@ -63,9 +63,10 @@ pub(super) async fn jobs(
     let (search, asking) = (Search::of(filter)?, Arc::clone(&app));
     let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
     let found = app.store()?.search(caller.who().name(), ask).await?;
-    let FoundJobs { jobs, after, looked_through } = found;
+    let FoundJobs { jobs, after, looked_through, waits } = found;
     know_nodes(&app, &jobs).await?;
-    let jobs = jobs.into_iter().map(|job| view::job(&app, job)).collect::<Result<_, _>>()?;
+    let row = |job| view::job(&app, job, &waits);
+    let jobs = jobs.into_iter().map(row).collect::<Result<_, _>>()?;
     let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
     Ok(Json(scheduler_api::Jobs {
         now: instant(app.store_now()),
@@ -83,10 +84,14 @@ pub(super) async fn job(
     caller: Extension<Caller>,
 ) -> Answer<Job> {
     let id = id(&text)?;
-    let job = app.store()?.ask(move |jobs| jobs.get(id)).await?;
-    let job = job.ok_or_else(|| none(id))?;
-    know_nodes(&app, std::slice::from_ref(&job)).await?;
-    Ok(Json(view::job_detail(&app, &caller.who(), job)?))
+    let ask = move |jobs: &Jobs| {
+        let job: Vec<StoredJob> = jobs.get(id)?.into_iter().collect();
+        Ok((waits(jobs, &job)?, job))
+    };
+    let (waits, job) = app.store()?.ask(ask).await?;
+    know_nodes(&app, &job).await?;
+    let job = job.into_iter().next().ok_or_else(|| none(id))?;
+    Ok(Json(view::job_detail(&app, &caller.who(), job, &waits)?))
 }
 
 /// Lets the names of the processes that run these jobs be known.
@@ -149,7 +154,7 @@ pub(super) async fn act(
     let store = app.store()?;
     let (job, is_deleted) = store.ask(ask).await?.ok_or_else(|| none(id))?;
     store.expire();
-    let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, job)? };
+    let row = Job { is_deleted: is_deleted.then_some(true), ..view::job(&app, job, &[])? };
     Ok((StatusCode::ACCEPTED, Json(row)))
 }
 
@@ -180,7 +185,7 @@ pub(super) async fn edit(
         jobs.get(id)
     };
     let job = app.store()?.ask(ask).await?.ok_or_else(|| none(id))?;
-    Ok((StatusCode::ACCEPTED, Json(view::job(&app, job)?)))
+    Ok((StatusCode::ACCEPTED, Json(view::job(&app, job, &[])?)))
 }
 
 /// Reports a change of a job unless the store has refused it. The thread that asks the store calls this, because the visitor may

@@ -11,6 +11,7 @@
 //! | `api` | what `/api/v1` says of tasks |
 //! | `actions` | what visitors do to tasks and queues, and the rules that they write |
 //! | `jobs`, `search` | jobs, queues and processes of a store; jobs that match |
+//! | `limits` | limits of kinds of jobs, and their partitions |
 //! | `ops` | the actuator, metrics, health |
 //! | `page` | the one document |
 //! | `routes`, `openapi` | all routes, and their description |
@@ -43,6 +44,7 @@ mod actions;
 mod api;
 mod guard;
 mod jobs;
+mod limits;
 mod nodes;
 mod openapi;
 mod ops;

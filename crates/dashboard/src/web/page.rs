@@ -15,9 +15,10 @@ const HTML: &str = include_str!("../../page/page.html");
 const STYLE: &str = include_str!("../../page/page.css");
 const SCRIPT: &str = include_str!("../../page/page.js");
 /// The parts of the script, each with its place.
-const PARTS: [(&str, &str); 3] = [
+const PARTS: [(&str, &str); 4] = [
     ("// {{trouble}}", include_str!("../../page/trouble.js")),
     ("// {{jobs}}", include_str!("../../page/jobs.js")),
+    ("// {{limits}}", include_str!("../../page/limits.js")),
     ("// {{timeline}}", include_str!("../../page/timeline.js")),
 ];
 

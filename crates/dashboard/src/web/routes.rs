@@ -5,13 +5,14 @@ use std::sync::Arc;
 use axum::routing::{MethodRouter, get, post};
 use scheduler_api::{
     Actions, ActionsQuery, Changed, ChangedJobs, Described, EditRequest, Info, Job, JobErrors,
-    JobFilter, Jobs, JobsRequest, NextQuery, NextTimes, Node, Nodes, PauseRequest, Preview, Queue,
-    Queues, RuleRequest, Runs, RunsQuery, Task, Tasks, Throughput, Timeline, Type,
+    JobFilter, Jobs, JobsRequest, LimitRequest, Limits, NextQuery, NextTimes, Node, Nodes,
+    PauseRequest, Preview, Queue, Queues, RuleRequest, Runs, RunsQuery, Task, TaskLimits, Tasks,
+    Throughput, Timeline, Type,
 };
 
 use crate::app::App;
 use crate::web::actions::Act;
-use crate::web::{actions, api, jobs, nodes, ops, search};
+use crate::web::{actions, api, jobs, limits, nodes, ops, search};
 
 /// A route.
 pub(super) struct Route {
@@ -82,8 +83,9 @@ impl Route {
 
 /// All routes but the page and the description.
 pub(super) fn all() -> Vec<Route> {
-    let parts = [of_dashboard(), of_tasks(), of_task_changes(), of_jobs(), of_monitoring()];
-    parts.into_iter().flatten().collect()
+    let tasks = [of_dashboard(), of_tasks(), of_task_changes()];
+    let parts = tasks.into_iter().chain([of_jobs(), of_limits(), of_monitoring()]);
+    parts.flatten().collect()
 }
 
 fn of_dashboard() -> Vec<Route> {
@@ -192,6 +194,23 @@ fn of_jobs() -> Vec<Route> {
         Route::change("/api/v1/nodes/{name}/resume", post(nodes::resume), "Lets it go on")
             .answer::<Node>()
             .accepted(),
+    ]
+}
+
+fn of_limits() -> Vec<Route> {
+    let read = Route::read;
+    vec![
+        read("/api/v1/limits", get(limits::limits), "The limits of all tasks").answer::<Limits>(),
+        read("/api/v1/tasks/{name}/limits", get(limits::of_task), "Its limits and partitions")
+            .answer::<TaskLimits>(),
+        Route::change(
+            "/api/v1/tasks/{name}/limit",
+            post(limits::change),
+            "Sets a limit of it by hand, or restores those in the code",
+        )
+        .body::<LimitRequest>()
+        .answer::<TaskLimits>()
+        .accepted(),
     ]
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::extract::{Query, State};
 use axum::{Extension, Json};
-use scheduler::store::{self, JobId, JobState, StoreTime, StoredJob};
+use scheduler::store::{self, JobId, JobState, JobWait, StoreTime, StoredJob};
 use scheduler::{Jobs, JobsError};
 use scheduler_api::{JobError, JobErrors, JobFilter};
 use tokio::time::Instant;
@@ -73,7 +73,7 @@ impl Search {
             let has_more = found.len() > limit;
             found.truncate(limit);
             let after = found.last().map(|job| job.id).filter(|_| has_more);
-            return Ok(FoundJobs { jobs: found, after, looked_through: None });
+            return FoundJobs::with_waits(jobs, found, after, None);
         }
         let mut found = Vec::new();
         let mut looked_through = 0;
@@ -84,7 +84,7 @@ impl Search {
             }
             Ok(found.len() < limit)
         })?;
-        Ok(FoundJobs { jobs: found, after, looked_through: Some(looked_through) })
+        FoundJobs::with_waits(jobs, found, after, Some(looked_through))
     }
 
     /// Calls a function with each job that matches, until it fails. Returns after which job to go on, if there was no time for
@@ -159,6 +159,27 @@ pub(super) struct FoundJobs {
     pub(super) after: Option<JobId>,
     /// The number of jobs that were compared one by one.
     pub(super) looked_through: Option<u64>,
+    /// Why those that are ready do not run.
+    pub(super) waits: Vec<JobWait>,
+}
+
+impl FoundJobs {
+    fn with_waits(
+        asked: &Jobs,
+        jobs: Vec<StoredJob>,
+        after: Option<JobId>,
+        looked_through: Option<u64>,
+    ) -> Result<Self, JobsError> {
+        let waits = waits(asked, &jobs)?;
+        Ok(Self { jobs, after, looked_through, waits })
+    }
+}
+
+/// Asks why those of these jobs do not run that are ready: one question for all, and none if none is.
+pub(super) fn waits(asked: &Jobs, jobs: &[StoredJob]) -> Result<Vec<JobWait>, JobsError> {
+    let ready = jobs.iter().filter(|job| job.state == JobState::Ready);
+    let ready: Vec<JobId> = ready.map(|job| job.id).collect();
+    if ready.is_empty() { Ok(Vec::new()) } else { asked.waits(&ready) }
 }
 
 /// `GET /jobs:errors?state=parked&…`: how many jobs have which error, the most frequent first.

@@ -10,9 +10,9 @@ use scheduler::store::{
 use scheduler::{Clock, ManualClock, SystemClock};
 use scheduler_store::{
     Action, ActionFilter, BulkOutcome, ClaimRef, Close, Command, CommandAll, CommandOutcome,
-    Enqueue, Finish, Finished, Fire, Fired, JobPause, JobWait, Open, Opened, PartitionDepth, Poll,
-    Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed, SessionInfo, Signature,
-    StoredJob, StoredLimit, StoredSchedule,
+    Enqueue, Finish, Finished, Fire, Fired, JobPause, JobWait, LimitDepth, Open, Opened,
+    PartitionDepth, Poll, Polled, Prune, Reap, Reaped, Register, Registered, Renew, Renewed,
+    SessionInfo, Signature, StoredJob, StoredLimit, StoredSchedule,
 };
 
 /// The answer of the store to requests that the page makes.
@@ -179,6 +179,7 @@ pass_on! {
     limits() -> Vec<StoredLimit>;
     waits(jobs: &[JobId]) -> Vec<JobWait>;
     partitions(task: &str, limit: u32) -> Vec<PartitionDepth>;
+    limit_depths() -> Vec<LimitDepth>;
     sessions() -> Vec<SessionInfo>;
     depths() -> Vec<QueueDepth>;
 }

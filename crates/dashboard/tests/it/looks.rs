@@ -40,7 +40,7 @@ fn all_pages_and_scrapes_share_one_look_at_the_store() {
     let served = with_store(&by_default(), &store, |builder| builder);
     let _pages: Vec<Stream> = (0..5).map(|_| Stream::open(&served)).collect();
     let states = ["parked", "ready"].map(|state| format!("/api/v1/jobs:errors?state={state}"));
-    for path in ["/api/v1/queues", "/api/v1/nodes", &states[0], &states[1]] {
+    for path in ["/api/v1/queues", "/api/v1/nodes", "/metrics", &states[0], &states[1]] {
         eventually(|| (served.get(path).status == 200).then_some(()));
     }
     store.take_asked();

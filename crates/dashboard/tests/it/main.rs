@@ -9,6 +9,7 @@ mod broken;
 mod compressed;
 mod health;
 mod jobs;
+mod limits;
 mod live;
 mod looks;
 mod memory;

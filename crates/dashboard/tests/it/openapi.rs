@@ -70,6 +70,7 @@ fn body(path: &str) -> Value {
         path if path.contains("jobs:") => {
             json!({ "matching": { "state": "parked" }, "dryRun": true })
         }
+        path if path.ends_with("/limit") => json!({ "scope": "all", "running": 5 }),
         path if path.ends_with("/edit") => json!({ "payload": "1" }),
         _ => json!({}),
     }
@@ -94,6 +95,7 @@ fn every_route_answers_as_it_is_described() {
         let name = match &**path {
             path if path.ends_with("/enable") => "off",
             path if path.contains("/nodes/") => "web-1",
+            path if path.contains("/limit") => "mail",
             _ => "tick",
         };
         let mut url = path.replace("{name}", name).replace("{id}", &job);

@@ -15,7 +15,7 @@ use crate::limit::{Arrival, StoredLimits, TaskLimits};
 use crate::model::ModelState;
 use crate::request::{CLAIM_BYTES_MAX, DueSchedule, Poll, Polled};
 use crate::schedule::StoredSchedule;
-use crate::wait::{JobWait, PartitionDepth, WaitReason};
+use crate::wait::{JobWait, LimitDepth, PartitionDepth, WaitReason, limit_depths};
 
 impl ModelState {
     /// The answer, and whether the poll has changed something.
@@ -224,6 +224,21 @@ impl ModelState {
             PartitionDepth::new(partition.to_owned(), due, running, opens_at)
         };
         counts.into_iter().map(depth).collect()
+    }
+
+    /// The due jobs of all tasks that have a limit.
+    pub(super) fn limit_depths(&self, now: StoreTime) -> Vec<LimitDepth> {
+        let lanes = self.lanes(Vec::new(), now);
+        let of_task = |(task, limits): (&str, TaskLimits)| {
+            let mut due = BTreeMap::<(String, String), u64>::new();
+            for row in self.jobs.values().filter(|row| row.job.task == task) {
+                let Some(lane) = row.lane() else { continue };
+                *due.entry((row.job.queue.clone(), lane.to_owned())).or_default() += 1;
+            }
+            let Ok(depths) = limit_depths(&lanes, (task, &limits), due);
+            depths
+        };
+        self.limits.limited().flat_map(of_task).collect()
     }
 
     /// Gives a job to a session.

@@ -31,7 +31,7 @@ use crate::request::{
 use crate::schedule::{ScheduleSpec, StoredSchedule, TickJob};
 use crate::session::{SessionEnd, SessionInfo};
 use crate::store::Store;
-use crate::wait::{JobWait, PartitionDepth};
+use crate::wait::{JobWait, LimitDepth, PartitionDepth};
 
 type Clock = Arc<dyn Fn() -> StoreTime + Send + Sync>;
 
@@ -275,6 +275,10 @@ impl Store for Model {
 
     fn partitions(&self, task: &str, limit: u32) -> Result<Vec<PartitionDepth>, StoreError> {
         self.at(|state, now| state.partitions(task, limit, now))
+    }
+
+    fn limit_depths(&self) -> Result<Vec<LimitDepth>, StoreError> {
+        self.at(|state, now| state.limit_depths(now))
     }
 
     fn sessions(&self) -> Result<Vec<SessionInfo>, StoreError> {

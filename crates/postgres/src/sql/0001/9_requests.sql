@@ -180,3 +180,30 @@ begin
     then {opens_at(y.arrival, v_now, l.each_gap, l.each_burst)} end
   from p cross join lateral {lane_room(p.lane, l, v_now)} y order by p.due desc, p.lane;
 end $$;
+
+-- The due jobs of all tasks that have a limit, those of partitions in which one may start now, and those that a limit holds back.
+create function {s}.limit_depths()
+returns table (queue text, task text, open bigint, held bigint, open_partitions bigint, held_partitions bigint)
+language plpgsql stable {plans} as $$
+#variable_conflict use_column
+declare
+  v_task text;
+  l {s}.limits;
+  v_now bigint := {micros({clock})} * 1000;
+  v_all boolean;
+begin
+  for v_task in select distinct n from {s}.task_limit t, unnest(string_to_array(t.names, chr(31))) n order by n loop
+    continue when not {s}.is_limited(v_task);
+    l := {s}.limits_of(v_task);
+    v_all := coalesce(l.all_running > {all_running(l)}, true) and coalesce({starts({all_arrival(l)}, v_now, l.all_gap, l.all_burst)} > 0, true);
+    return query
+    select d.queue, v_task, coalesce(sum(d.n) filter (where d.is_open), 0)::bigint, coalesce(sum(d.n) filter (where not d.is_open), 0)::bigint,
+      count(*) filter (where d.is_open), count(*) filter (where not d.is_open)
+    from (
+      select c.queue, c.n, v_all and y.by_running > 0 and y.by_rate > 0 as is_open
+      from (
+        select j.queue, j.lane, count(*) as n from {s}.job j where j.lane is not null and j.task = v_task group by j.queue, j.lane) c
+      cross join lateral {lane_room(c.lane, l, v_now)} y) d
+    group by d.queue order by d.queue;
+  end loop;
+end $$;

@@ -1,0 +1,146 @@
+//! The commands about limits of kinds of jobs, and why a job waits.
+
+use serde_json::{Value, json};
+
+use crate::stub::Stub;
+use crate::{Answered, Typed};
+
+fn ask(stub: &Stub, args: &[&str]) -> Answered {
+    let mut typed = Typed::new(args);
+    typed.variables.insert("SCHEDULER_URL", stub.url.clone());
+    typed.answer()
+}
+
+fn send(has_own: bool) -> Value {
+    let code = json!({ "text": "5 running", "running": 5 });
+    let hand =
+        json!({ "text": "2 running", "running": 2, "by": "ada", "reason": "slow\u{1b}[31m" });
+    match has_own {
+        true => json!({ "task": "send", "scope": "each", "code": code, "byHand": hand }),
+        false => json!({ "task": "send", "scope": "each", "code": code }),
+    }
+}
+
+fn of_send(has_own: bool) -> String {
+    json!({ "task": "send", "limits": [send(has_own)], "partitions": [] }).to_string()
+}
+
+#[test]
+fn limits_are_listed_with_the_code_and_who_has_set_them() {
+    let other = json!({ "task": "call", "scope": "all", "byHand": { "text": "9 running", "by": "", "reason": "" } });
+    let stub = Stub::of(vec![(
+        "GET /api/v1/limits",
+        200,
+        json!({ "limits": [other, send(true)] }).to_string(),
+    )]);
+    let expected = "\
+TASK   OF               IN THE CODE   BY HAND     WHO   REASON
+call   all jobs         none          9 running
+send   each partition   5 running     2 running   ada   slow\u{fffd}[31m
+";
+    assert_eq!(ask(&stub, &["limits"]).output, expected);
+    let json = ask(&stub, &["limits", "--json"]).output;
+    assert!(json.contains("\"byHand\""), "{json}");
+    let none = Stub::of(vec![("GET /api/v1/limits", 200, json!({ "limits": [] }).to_string())]);
+    assert_eq!(ask(&none, &["limits"]).output, "no limits\n");
+}
+
+#[test]
+fn a_limit_is_set_and_those_in_the_code_restored() {
+    let path = "POST /api/v1/tasks/shop%3A%3Asend/limit";
+    let stub = Stub::of(vec![
+        (path, 202, of_send(true)),
+        (path, 202, of_send(true)),
+        (path, 202, of_send(false)),
+    ]);
+    let set = ["limit", "shop::send", "--each", "--running", "2", "--reason", "slow"];
+    let done = "send: each partition: 2 running; to restore those in the code: scheduler limit send --reset\n";
+    assert_eq!(ask(&stub, &set).output, done);
+    ask(&stub, &["limit", "shop::send", "--all", "--rate", "100/1m", "--burst", "5", "--json"]);
+    let reset = ask(&stub, &["limit", "shop::send", "--reset", "--reason", "fast"]);
+    assert_eq!((&*reset.output, reset.code), ("send: each partition: 5 running\n", 0));
+    let asked = stub.asked();
+    let bodies =
+        asked.iter().filter_map(|line| line.strip_prefix(path)?.trim().parse::<Value>().ok());
+    let expected = [
+        json!({ "scope": "each", "running": 2, "reason": "slow" }),
+        json!({ "scope": "all", "rate": "100/1m", "burst": 5 }),
+        json!({ "reason": "fast", "reset": true }),
+    ];
+    assert_eq!(bodies.collect::<Vec<_>>(), expected);
+    for unclear in [
+        &["limit", "send"][..],
+        &["limit", "send", "--each"],
+        &["limit", "send", "--running", "2"],
+        &["limit", "send", "--each", "--all", "--running", "2"],
+        &["limit", "send", "--each", "--running", "2", "--burst", "2"],
+        &["limit", "send", "--reset", "--running", "2"],
+        &["limit", "--each", "--running", "2"],
+    ] {
+        assert_eq!(ask(&stub, unclear).code, 2, "{unclear:?}");
+    }
+    assert_eq!(stub.asked().len(), 3);
+}
+
+#[test]
+fn partitions_are_listed_with_their_jobs_and_when_they_open() {
+    let partitions = json!([
+        { "partition": "ada", "due": 1200, "running": 2, "opensAt": "2026-03-27T11:05:12Z" },
+        { "partition": "", "due": 1, "running": 0 },
+    ]);
+    let answer = json!({ "task": "send", "limits": [send(false)], "partitions": partitions });
+    let stub = Stub::in_berlin(vec![
+        ("GET /api/v1/tasks/send/limits", 200, answer.to_string()),
+        ("GET /api/v1/tasks/mail/limits", 200, of_send(false)),
+    ]);
+    let expected = "\
+PARTITION   DUE    RUNNING   OPENS
+ada         1200   2         Fri 2026-03-27 12:05:12 +01:00
+-           1      0
+";
+    assert_eq!(ask(&stub, &["partitions", "send"]).output, expected);
+    assert_eq!(
+        ask(&stub, &["partitions", "mail"]).output,
+        "no job with a partition is due or runs\n"
+    );
+}
+
+#[test]
+fn jobs_say_why_they_do_not_run() {
+    let waits = json!({
+        "reason": "rate", "scope": "each", "opensAt": "2026-03-27T11:05:12Z",
+        "text": "the rate of its partition allows the next start at 2026-03-27T11:05:12Z",
+    });
+    let waiting = json!({
+        "id": "7", "task": "send", "state": "ready", "queue": "default", "priority": "normal", "partition": "ada",
+        "runAt": "2026-03-27T11:04:00Z", "attempt": 0, "maxAttempts": 1, "waits": waits,
+    });
+    let running = json!({ "id": "8", "task": "send", "state": "running", "startedAt": "2026-03-27T11:03:00Z" });
+    let parked =
+        json!({ "id": "9", "task": "send", "state": "parked", "runAt": "2026-03-27T11:04:00Z" });
+    let list = json!({ "jobs": [waiting, parked], "hasMore": false });
+    let stub = Stub::in_berlin(vec![
+        ("GET /api/v1/jobs/7", 200, waiting.to_string()),
+        ("GET /api/v1/jobs/8", 200, running.to_string()),
+        ("GET /api/v1/jobs/9", 200, parked.to_string()),
+        ("GET /api/v1/jobs?limit=50", 200, list.to_string()),
+    ]);
+    let expected = "\
+7 of send: the rate of its partition allows the next start at Fri 2026-03-27 12:05:12 +01:00
+8 of send: it runs, since Fri 2026-03-27 12:03 +01:00
+9 of send: it is parked: it runs once it is retried
+";
+    assert_eq!(ask(&stub, &["jobs", "why", "7", "8", "9"]).output, expected);
+    let line = ask(&stub, &["jobs", "why", "7", "--json"]).output;
+    let line: Value = line.parse().expect("JSON");
+    assert_eq!(line, json!({ "id": "7", "state": "ready", "waits": waits }));
+    assert_eq!(ask(&stub, &["jobs", "why"]).code, 2, "of which job");
+    let shown = ask(&stub, &["jobs", "show", "7"]).output;
+    let row = "  waits      the rate of its partition allows the next start at Fri 2026-03-27 12:05:12 +01:00\n";
+    assert!(shown.contains(row) && shown.contains("  partition  ada\n"), "{shown}");
+    let list = ask(&stub, &["jobs"]).output;
+    assert!(
+        list.contains("QUEUE     PARTITION   WHEN") && list.contains("default   ada         due "),
+        "{list}"
+    );
+}

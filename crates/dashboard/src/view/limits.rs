@@ -1,0 +1,38 @@
+//! Limits of kinds of jobs, and why a job waits.
+
+use scheduler::store::{JobWait, LimitValue as StoredValue, StoredLimit, WaitReason};
+use scheduler_api::{Limit, LimitByHand, LimitValue, Wait};
+
+use super::stored_state::pause_in;
+use crate::app::App;
+use crate::problem::Problem;
+use crate::view::by_name;
+
+/// A limit that is in the code, or was set by hand; none if it is neither.
+pub(crate) fn limit(app: &App, row: &StoredLimit) -> Option<Limit> {
+    let by_hand = row.by_hand.as_ref().map(|hand| LimitByHand {
+        limit: value(hand.limit),
+        by: hand.by.clone(),
+        reason: app.options.redacted(&hand.reason),
+    });
+    let (code, scope) = (row.code.map(value), row.scope.word().to_owned());
+    let is_there = code.is_some() || by_hand.is_some();
+    is_there.then(|| Limit { task: row.task.clone(), scope, code, by_hand })
+}
+
+fn value(limit: StoredValue) -> LimitValue {
+    let (rate, burst) =
+        limit.rate.map(|rate| (format!("{}/{:?}", rate.starts, rate.period), rate.burst)).unzip();
+    LimitValue { text: limit.to_string(), running: limit.running, rate, burst }
+}
+
+/// Why a job that is ready does not run.
+pub(crate) fn wait(app: &App, wait: &JobWait) -> Result<Wait, Problem> {
+    let mut reason = wait.reason.clone();
+    let mut pause = None;
+    if let WaitReason::Paused { pause: stored, .. } = &mut reason {
+        stored.reason = app.options.redacted(&stored.reason);
+        pause = Some(pause_in(app, stored));
+    }
+    Ok(Wait { text: reason.to_string(), pause, ..by_name(wait)? })
+}
