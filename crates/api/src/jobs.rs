@@ -117,6 +117,8 @@ json! {
         missed: u64,
         tick: String,
         run_at: String,
+        /// When it is cancelled, unless a process has taken it by then.
+        expires_at: String,
         created_at: String,
         started_at: String,
         finished_at: String,

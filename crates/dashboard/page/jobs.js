@@ -156,7 +156,7 @@
         card("h-job", "Job", factsOf(
           ["Identity", el("code", job.id)], ["Task", tasks.has(job.task) ? linkTo(job.task) : job.task], ["Queue", job.queue + (job.priority === "normal" ? "" : ", " + job.priority)], ["Partition", job.partition], ["Key", job.key],
           ["Schedule", job.schedule && job.schedule + (job.tick ? "" : ", by hand")], ["Tick", at("tick")], ["Missed before", job.missed])),
-        card("h-times", "Times", factsOf(["Accepted", at("createdAt")], ["Due", at("runAt")], ["Started", at("startedAt")], ["Ended", at("finishedAt")])),
+        card("h-times", "Times", factsOf(["Accepted", at("createdAt")], ["Due", at("runAt")], ["Expires", at("expiresAt")], ["Started", at("startedAt")], ["Ended", at("finishedAt")])),
         card("h-attempts", "Attempts", factsOf(
           ["Attempts", `${job.attempt} of ${job.maxAttempts}`], ["Lost", job.lost && `${job.lost}×: its process died`],
           ["Unreadable", job.undecoded && `${job.undecoded}×: its payload could not be decoded`], ["When lost", job.onLost === "rerun" ? "it runs again" : "it is parked"],

@@ -85,7 +85,7 @@
 //! `overriddenBy`, `overriddenAt`, `ruleBefore`, `isWaiting`, `hasEnded`), its pause and its next tick; or `storeFailure`.
 //!
 //! A job has `id`, `task`, `queue`, `state`, `priority`, `key`, `attempt`, `maxAttempts`, `lost`, `undecoded`, `onLost`, `fence`,
-//! `session`, `node` (the name of the process), `isCancelRequested`, `partition`, `waits`, `schedule`, `tick`, `missed`, `runAt`, `createdAt`, `startedAt`, `finishedAt`, `error`; by
+//! `session`, `node` (the name of the process), `isCancelRequested`, `partition`, `waits`, `schedule`, `tick`, `missed`, `runAt`, `expiresAt`, `createdAt`, `startedAt`, `finishedAt`, `error`; by
 //! itself also `payload` (`version`, `bytes`, and `text` with `isCut`, or `isHidden`) and `attempts`: the last ten that did not succeed,
 //! the earliest first, each with `number`, `outcome` (`failed`, `gave_up`, `lost`, `undecodable`), `startedAt`, `endedAt`, `tookMs`,
 //! `error` and `node`, the name of the process if it is known.

@@ -295,10 +295,10 @@ pub(crate) const OF_VERSION_7: &str = "(lpad(to_hex((extract(epoch from e.at) * 
 pub(crate) fn ended_lately(schema: &str, rows: u32, identity: &str) -> String {
     let in_a_row = if identity == OF_VERSION_7 { 500 } else { 1 };
     format!(
-        "insert into {schema}.done (ended_at, least_id, greatest_id, id, fence, run_at, created_at, started_at, attempt, lost, undecoded,
+        "insert into {schema}.done (ended_at, least_id, greatest_id, id, fence, run_at, expires_at, created_at, started_at, attempt, lost, undecoded,
            priority, is_abandoned, is_exclusive, is_key_until_start, max_attempts, payload_version, state, task, queue, partition, key, schedule, tick,
            missed, payload, error, traceparent, attempts)
-         select e.at, min(i.id::text)::uuid, max(i.id::text)::uuid, array_agg(i.id), array_agg(0::bigint), array_agg(e.at), array_agg(e.at),
+         select e.at, min(i.id::text)::uuid, max(i.id::text)::uuid, array_agg(i.id), array_agg(0::bigint), array_agg(e.at), array[null::timestamptz], array_agg(e.at),
            array_agg(e.at), '{{1}}', '{{0}}', '{{0}}', '{{1}}', '{{f}}', '{{f}}', '{{f}}', '{{1}}', '{{0}}', '{{done}}', '{{old}}', '{{default}}', array[null], array[null],
            array[null], array[null::timestamptz], '{{0}}', '{{\"\"}}', array[null], array[null], array[null]
          from (select now() - interval '2 hours' * n / {rows} as at from generate_series({rows}, 1, -1) n) e

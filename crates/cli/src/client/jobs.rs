@@ -273,6 +273,7 @@ fn one(job: &Job, zone: Zone) -> String {
     row("session", text(&job.session));
     row("accepted", times.time(&job.created_at));
     row("due", times.time(&job.run_at));
+    row("expires", times.time(&job.expires_at));
     row("started", times.time(&job.started_at));
     row("ended", times.time(&job.finished_at));
     section(&mut lines, "error", job.error.as_deref());
