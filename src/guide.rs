@@ -68,8 +68,8 @@ pub mod from_celery {}
 #[cfg_attr(feature = "durable", doc = include_str!("../docs/from-sidekiq.md"))]
 pub mod from_sidekiq {}
 
-/// [api]: https://docs.rs/scheduler-dashboard
 /// [cli]: https://docs.rs/scheduler-cli
+/// [dashboard]: https://docs.rs/scheduler-dashboard
 /// [lease]: crate::guide::cluster
 /// [pause]: crate::guide::durable
 /// [testing]: ../../testing/index.html
