@@ -282,12 +282,8 @@ impl fmt::Display for StoreEvent {
                 write_lost(f, (job, task), *attempt, *is_parked)
             }
             Self::JobParked { job } => write!(f, "{job}"),
-            Self::FinishRefused { job } => {
-                write!(f, "the outcome of job {job} is not stored: the job was lost meanwhile")
-            }
-            Self::ClaimReturned { job } => {
-                write!(f, "job {job} was claimed unnoticed, and is given back")
-            }
+            Self::FinishRefused { job } => write!(f, "the outcome of job {job} {REFUSED}"),
+            Self::ClaimReturned { job } => write!(f, "job {job} {RETURNED}"),
             Self::ScheduleRegistered { schedule, is_changed: true, .. } => {
                 write!(f, "schedule `{schedule}` has another rule from now on")
             }
@@ -333,8 +329,7 @@ impl fmt::Display for StoreEvent {
                 write!(f, "the store has refused the request `{request}`: {reason}")
             }
             Self::JobsExpired { task, count } => {
-                let jobs = plural(*count, "job");
-                write!(f, "{jobs} of `{task}` expired: no process had taken them by their time")
+                write!(f, "{} of `{task}` {EXPIRED}", plural(*count, "job"))
             }
             Self::Damaged { row, reason } => write!(f, "damaged row {row} in the store: {reason}"),
         }
@@ -344,6 +339,9 @@ impl fmt::Display for StoreEvent {
 const PAUSED: &str =
     "this process is paused: it takes no jobs and fires no ticks, and its runs go on";
 const RESUMED: &str = "this process takes jobs again";
+const EXPIRED: &str = "expired: no process had taken them by their time";
+const REFUSED: &str = "is not stored: the job was lost meanwhile";
+const RETURNED: &str = "was claimed unnoticed, and is given back";
 const OLDER: &str = "was registered by a newer process; this process does not change it";
 
 fn write_session_lost(

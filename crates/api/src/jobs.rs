@@ -206,6 +206,8 @@ json! {
         /// The oldest running job takes ten times as long as any of the last that succeeded in the cluster, and a minute at least; ten
         /// minutes where the store knows fewer than five.
         has_long_run: bool,
+        /// The due jobs that a limit holds back: they wait for others of their kind, and for no process.
+        held: u64,
     } optional {
         /// The pause of the jobs of the task, in all queues.
         pause: Pause,

@@ -221,7 +221,8 @@ impl StatusItems {
     fn of_queues(&mut self, queues: &[Queue]) {
         let is_slow = |queue: &&Queue| {
             let waits = |task: &QueueTask| {
-                task.pause.is_none() && task.depth.oldest_ms.is_some_and(|ms| ms > WAIT_MAX_MS)
+                let is_late = task.depth.oldest_ms.is_some_and(|ms| ms > WAIT_MAX_MS);
+                is_late && task.pause.is_none() && task.held == 0
             };
             queue.pause.is_none() && queue.tasks.iter().any(waits)
         };

@@ -531,7 +531,9 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
     let paused = json!({ "queue": "slow", "due": 9, "later": 1, "retrying": 4, "oldestMs": 90_000.0, "pause": { "by": "ops", "reason": "move" } });
     let unknown = json!([{ "task": "pya", "due": 1, "nearest": "pay" },
         { "task": "geo", "due": 5, "elsewhere": "web-1 has it, but serves only mail" }]);
-    let queues = json!({ "queues": [queue, paused], "unknownTasks": unknown });
+    // They wait for jobs of their own partitions.
+    let held = json!({ "queue": "bulk", "due": 9, "oldestMs": 90_000.0, "tasks": [{ "task": "send", "due": 9, "held": 7, "oldestMs": 90_000.0 }] });
+    let queues = json!({ "queues": [queue, paused, held], "unknownTasks": unknown });
     let stub = outage((200, queues.to_string()));
     let answer = ask(&stub, &["status"]);
     let expected = "\
@@ -539,7 +541,7 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ✖ failing: shop::report, 2 in a row
 ✖ 3 jobs parked
 ✖ 3 × pay: no such card
-✖ 50 jobs to be tried again
+✖ 54 jobs to be tried again
 ✖ 50 × pay: POST *: Service Unavailable
 ✖ a job of pay runs: for 12m in queue mail
 ✖ 4 jobs due: for 1m 30s in queue mail
@@ -550,7 +552,6 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ✖ no process has pya: 1 job due; nearest name: pay
 ✖ no process runs geo: 5 jobs due; web-1 has it, but serves only mail
 ‖ 1 paused: purge by ops, migration
-‖ 54 jobs to be tried again
 ‖ queue slow paused by ops, move: 10 jobs wait, 4 of them with an error
 ‖ node web-1: was lost, and is back
 ‖ node web-5 paused by ada, a disk

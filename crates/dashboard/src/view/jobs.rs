@@ -152,7 +152,7 @@ pub(crate) fn queues(
         add(&mut queue.depth, &of_task);
         let pause = tasks.get(&*depth.task).cloned().flatten();
         let task = depth.task.clone();
-        queue.tasks.push(QueueTask { task, depth: of_task, has_long_run: false, pause });
+        queue.tasks.push(QueueTask { task, depth: of_task, pause, ..QueueTask::default() });
     }
     Ok(queues.into_values().collect())
 }

@@ -14,7 +14,7 @@ use crate::support::*;
 
 /// It runs until the program stops.
 #[job(name = "send", each(running = 1), limit(rate = "9/1h", burst = 9), partition = tenant)]
-async fn send(#[payload] tenant: String, shutdown: Shutdown) {
+pub(crate) async fn send(#[payload] tenant: String, shutdown: Shutdown) {
     println!("to {tenant}");
     shutdown.requested().await;
 }
@@ -28,7 +28,7 @@ fn accepted(served: &Served, job: scheduler::Job) -> JobId {
 }
 
 /// A job of `ada` runs, one waits.
-fn one_waits(served: &Served) -> JobId {
+pub(crate) fn one_waits(served: &Served) -> JobId {
     accepted(served, send::job("ada".to_owned()));
     let runs =
         || Some(()).filter(|()| served.get("/api/v1/jobs?state=running").body.contains("ada"));
@@ -226,6 +226,8 @@ fn metrics_have_the_due_jobs_that_limits_hold_back_and_ask_nothing_without_limit
         .all(|(name, state, count)| text.contains(&sample(name, state, *count)))
     };
     eventually(|| Some(metrics(&served)).filter(is_held));
+    let queues = served.get("/api/v1/queues").json();
+    assert_eq!(queues["queues"][0]["tasks"][0]["held"], json!(1), "{queues}");
     jobs(&served).set_limit("mail", Limit::all().running(1)).unwrap();
     store.take_asked();
     metrics(&served);

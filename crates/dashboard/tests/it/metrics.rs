@@ -10,6 +10,7 @@ use scheduler::{Run, Schedule, Until};
 use crate::api::eventually;
 use crate::away::{Mood, Moody};
 use crate::jobs::{jobs, mail, parked, with_store};
+use crate::limits::{one_waits, send};
 use crate::support::*;
 
 /// The samples of a page, by name and labels.
@@ -193,18 +194,21 @@ fn texts(value: &serde_json::Value, key: &str, found: &mut Vec<String>) {
 fn the_metrics_of_grafana_and_the_alerts_exist() {
     let failing = Schedule::fixed_rate("1ms").tags(["critical"]).max_runs(3);
     let served = with_store(&dashboard(), &Moody::new(), |builder| {
+        let builder = builder.tasks(scheduler::tasks![mail, send]);
         builder.task("t", failing, |_| Err::<(), _>("no")).task("c", hourly(), |_| {})
     });
     served.scheduler.wait_for("t", Until::failures(3), LIMIT).unwrap();
     parked(&served);
+    one_waits(&served);
     let lost = crate::trouble::maill::job();
     served.scheduler.schedules().unwrap().put("lost", hourly(), lost).unwrap();
     let known = eventually(|| {
         let text = served.get("/metrics").body;
         let names = samples(&text).into_keys().map(|key| key.split('{').next().unwrap().to_owned());
         let names: std::collections::BTreeSet<String> = names.collect();
-        let late = ["scheduler_run_duration_seconds_bucket", "scheduler_task_unknown"];
-        late.iter().all(|name| names.contains(*name)).then_some(names)
+        let late = ["run_duration_seconds_bucket", "task_unknown", "limited_jobs"];
+        let late = late.map(|name| format!("scheduler_{name}"));
+        late.iter().all(|name| names.contains(name)).then_some(names)
     });
     served.stop();
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
