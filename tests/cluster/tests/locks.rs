@@ -77,6 +77,7 @@ fn f_lk2_names_that_look_alike_are_different() {
             task: "send".to_owned(),
             payload: Payload::default(),
             queue: DEFAULT_QUEUE.to_owned(),
+            partition: None,
             priority: Priority::Normal,
             rule: Rule { text: "rule".to_owned(), timing: Timing::Computed },
             calculator: "1".to_owned(),
