@@ -105,13 +105,13 @@
     bad(orphans.length, "#/nodes", plural(orphans.length), "of processes that are gone");
     const paused = all.filter((row) => row.isPaused && !row.isEnded), still = queues.filter((queue) => queue.pause);
     wait(paused.length, "#/tasks?state=paused", paused.length + " paused", whose(paused, "name"));
-    wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "") + pausedText(it)).join("; "));
+    wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "") + pausedJobs(it)).join("; "));
     return { items, counts };
   };
   const offText = (ms) => `is ${span(ms)} ${ms > 0 ? "ahead of" : "behind"} the store's`;
   const sum = (list) => list.reduce((all, it) => all + it, 0);
   const parkedIn = (queues) => sum(queues.map((it) => it.parked)), retryingIn = (queues) => sum(queues.map((it) => it.retrying));
-  const pausedText = ({ due, later, retrying }) => due + later ? `: ${plural(due + later)} ${due + later === 1 ? "waits" : "wait"}${retrying ? `, ${retrying} of them with an error` : ""}` : "";
+  const pausedJobs = ({ due, later, retrying }) => due + later ? `: ${plural(due + later)} ${due + later === 1 ? "waits" : "wait"}${retrying ? `, ${retrying} of them with an error` : ""}` : "";
   const groupLink = (state, it) => toJobs({ state, task: it.task, error: it.error });
 
   // The bar, the counts in the navigation, the title and the icon.

@@ -329,12 +329,15 @@ impl StoredLimits {
         let task = own.map_or(name, |row| &row.task).to_owned();
         let mut found = TaskLimits { task, ..TaskLimits::default() };
         for row in self.0.values().filter(|row| row.task == found.task) {
-            found.names.clone_from(&row.names);
+            // One of the two may be of an older build, with other former names.
+            found.names.extend(row.names.iter().cloned());
             match row.scope {
                 LimitScope::All => found.all = row.limit(),
                 LimitScope::Each => found.each = row.limit(),
             }
         }
+        found.names.sort_unstable();
+        found.names.dedup();
         found
     }
 }

@@ -46,7 +46,7 @@ impl TestStore for TestModel {
     }
 
     fn reopen(&mut self) {
-        self.0 = self.0.clone();
+        self.0 = self.0.connect();
     }
 
     fn set_now(&self, now: StoreTime) {

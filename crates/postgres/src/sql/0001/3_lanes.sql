@@ -49,7 +49,8 @@ create function {s}.limits_of(p_name text) returns {s}.limits language plpgsql s
 declare
   v {s}.limits;
 begin
-  select coalesce(max(l.task), p_name), coalesce(string_to_array(max(l.names), chr(31)), array[p_name]),
+  -- One of the two rows may be of an older build, with other former names.
+  select coalesce(max(l.task), p_name), coalesce(string_to_array(string_agg(l.names, chr(31)), chr(31)), array[p_name]),
     max(l.running) filter (where l.scope = 'all'), max(l.gap) filter (where l.scope = 'all'), max(l.burst) filter (where l.scope = 'all'),
     max(l.running) filter (where l.scope = 'each'), max(l.gap) filter (where l.scope = 'each'), max(l.burst) filter (where l.scope = 'each')
   into v from {s}.task_limit l where l.task = (
