@@ -12,7 +12,7 @@ const BUDGETS: [(&str, usize, usize); 12] = [
     ("scheduler-macros/src", 2_730, 24),
     ("crates/api/src", 735, 73),
     ("crates/cli/src", 4_955, 68),
-    ("crates/dashboard/src", 6_390, 94),
+    ("crates/dashboard/src", 6_395, 94),
     ("crates/expr/src", 4_190, 48),
     ("crates/monitors/src", 1_025, 22),
     ("crates/node/src", 2_525, 30),
