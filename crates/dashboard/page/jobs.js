@@ -220,7 +220,7 @@
     const held = (jobs) => jobs.length ? el("ul", jobs.slice(0, 20).map((job) => el("li", jobLink(job), el("span.dim", " since " + ageOf(job.startedAt, storeNow())))), jobs.length > 20 && el("li.dim", `and ${jobs.length - 20} more`)) : "none";
     const stateOf = (node) => node.hasRunOut ? ["✖", "does not renew its lease", "is-bad"] : !node.pause ? ["✔", "takes jobs", "is-good"] : node.jobs.length ? ["‖", "paused, its runs end", "is-warn"] : ["‖", "paused", "is-warn"];
     const open = new Set([...$("store").querySelectorAll("details[open]")].map((it) => it.id));
-    const tasksOf = (node) => el("details", { id: "tasks-" + node.session, open: open.has("tasks-" + node.session) }, el("summary", node.tasks.length + (node.tasks.length === 1 ? " task" : " tasks")), node.tasks.join(", "));
+    const tasksOf = (node) => el("details", { id: "tasks-" + node.session, open: open.has("tasks-" + node.session), "aria-label": "Tasks of " + node.label }, el("summary", node.tasks.length + (node.tasks.length === 1 ? " task" : " tasks")), node.tasks.join(", "));
     const rows = nodes.map((node) => el("tr", { class: node.hasRunOut && "failing" },
       cell(null, "task", el("strong", node.label), el("span.sub.mono", shortId(node.session)), node.pause && sub("‖ " + pausedText(node) + (node.pause.until ? ", until " + brief(localOf(node.pause.until)) : "")), node.isClockOff && el("span.sub.is-bad", "its clock " + offText(node.clockOffsetMs))),
       cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt, storeNow()), localOf(node.openedAt), "age")),
