@@ -91,6 +91,7 @@ pub mod kubernetes {}
 
 /// [cli]: https://docs.rs/scheduler-cli
 /// [fences]: crate::guide::durable#fences
+/// [limits]: crate::guide::limits#why-a-job-does-not-run
 /// [pausing]: crate::guide::durable#pausing
 /// [role]: crate::guide::cluster#the-roles-and-their-rights
 /// [stop]: crate::guide::production#the-limit-of-the-stop
