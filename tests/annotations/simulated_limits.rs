@@ -67,8 +67,18 @@ fn text(#[payload] tenant: u8) {
     assert!(tenant > 0);
 }
 
+#[job(name = "code", expires = "1m", max_concurrent = 1)]
+async fn code(run: Run) {
+    run.sleep_async(secs(50)).await;
+}
+
+#[job(name = "index")]
+fn index(#[payload] page: u32) {
+    assert!(page > 0);
+}
+
 fn program(sim: Sim) -> Sim {
-    sim.tasks(scheduler::tasks![send, call, export, mail, report, text])
+    sim.tasks(scheduler::tasks![send, call, export, mail, report, text, code, index])
 }
 
 fn cluster() -> (Cluster, Arc<Running>) {
@@ -315,4 +325,40 @@ fn a_job_that_waits_says_why() {
     let shown: Vec<_> =
         partitions.iter().map(|each| (&*each.partition, each.due, each.running)).collect();
     assert_eq!(shown, [("ada", 1, 2)]);
+}
+
+#[test]
+fn a_job_that_has_not_begun_in_time_is_cancelled() {
+    let mut sim = sim();
+    sim.advance(secs(1));
+    let jobs = sim.jobs();
+    let sent = [
+        code::job(),
+        code::job(),
+        code::job(),
+        code::job().expires(hours(1)),
+        code::job().expires_at(chrono::DateTime::UNIX_EPOCH),
+    ];
+    let ids = sent.each_ref().map(Job::id);
+    jobs.enqueue_all(sent.into()).expect("they are stored");
+    sim.advance(minutes(5));
+    let states = ids.map(|id| jobs.get(id).expect("it answers").expect("a job").state);
+    let (done, over) = (JobState::Done, JobState::Cancelled);
+    assert_eq!(states, [done, done, over, done, over]);
+    let error = jobs.get(ids[2]).expect("it answers").expect("a job").error;
+    assert_eq!(error.as_deref(), Some("it expired before it began"));
+}
+
+#[test]
+fn a_page_that_is_saved_again_and_again_is_indexed_once() {
+    let mut sim = sim();
+    sim.advance(secs(1));
+    for _ in 0..10 {
+        let job = index::job(17).debounce("page-17", secs(5), secs(30));
+        sim.jobs().enqueue(job).expect("it is stored");
+        sim.advance(secs(4));
+    }
+    assert_eq!(done(&sim.jobs(), "index"), 1, "half a minute after the first");
+    sim.advance(secs(10));
+    assert_eq!(done(&sim.jobs(), "index"), 2, "the last ones wait for no more");
 }
