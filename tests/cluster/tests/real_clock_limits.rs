@@ -212,6 +212,7 @@ fn most_at_once(runs: &[Run], partition_of: &BTreeMap<String, String>) -> usize 
 }
 
 #[test]
+#[ignore = "it floods the server that the other tests use"]
 fn limits_and_turns_of_four_processes_hold_at_each_commit_under_kills_and_freezes() {
     let Some(mut stage) = Stage::new() else { return };
     let seconds = std::env::var("TEST_LIMITS_SECONDS").ok().and_then(|text| text.parse().ok());
