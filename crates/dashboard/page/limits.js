@@ -4,7 +4,7 @@
     if (limitsShown?.dataset.key === name) return limitsShown;
     const inside = el("div"), fault = el("p.is-bad", { role: "status" });
     const text = ({ scope, byHand: it, code }) => (scope === "each" ? "each partition: " : "all jobs: ") + (it ? `${it.text}, by ${it.by || "hand"}${it.reason && ": " + it.reason}; in the code ${code?.text || "none"}` : code.text);
-    const row = (it) => el("tr", cell("Partition", null, it.partition || "–"), cell("Due", null, String(it.due)), cell("Running", null, String(it.running)), cell("Opens", null, it.opensAt ? time(it.opensAt, until(it.opensAt), localOf(it.opensAt)) : "–"));
+    const row = (it) => el("tr", cell("Partition", null, it.partition || "–"), cell("Due", null, String(it.due)), cell("Running", null, String(it.running)), cell("Opens", null, it.opensAt ? time(it.opensAt, until(it.opensAt, storeNow()), localOf(it.opensAt)) : "–"));
     const show = async (answer) => {
       try {
         const { limits, partitions } = await answer;
@@ -19,5 +19,5 @@
       change(Object.fromEntries([...new FormData(form)].filter(([, it]) => it).map(([key, it]) => [key, key in { running: 1, burst: 1 } ? Number(it) : it])));
     } } }, el("label", el("span.label", "Of"), " ", el("select", { name: "scope", id: "limit-scope" }, el("option", { value: "all" }, "all jobs"), el("option", { value: "each" }, "each partition"))),
     input("running", "Running", number), input("rate", "Rate", { placeholder: "100/1m" }), input("burst", "Burst", number), input("reason", "Why?"), el("button", { id: "limit-set", type: "submit" }, "Set"), button("Reset to the code", () => change({ reset: true, reason: form.elements.reason.value }), { id: "limit-reset" }));
-    return limitsShown = el("details.over", { id: "limits", "data-key": name, on: { toggle: () => limitsShown.open && show(ask(path(name) + "/limits")) } }, el("summary", "Limits and partitions"), fault, inside);
+    return limitsShown = el("details.over", { id: "limits", "aria-label": "Limits and partitions", "data-key": name, on: { toggle: () => limitsShown.open && show(ask(path(name) + "/limits")) } }, el("summary", "Limits and partitions"), fault, inside);
   };

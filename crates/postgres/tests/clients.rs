@@ -5,7 +5,7 @@ use std::time::Duration;
 use scheduler_postgres::postgres::{Client, Row};
 use scheduler_postgres::{Postgres, Wakeup};
 use scheduler_store::{
-    ClaimRef, End, Enqueue, Enqueued, Finish, JobFilter, JobState, Key, KeyUntil, NewJob,
+    ClaimRef, End, Enqueue, Enqueued, Expiry, Finish, JobFilter, JobState, Key, KeyUntil, NewJob,
     OnConflict, OnLost, Overlap, Payload, Priority, Prune, Store, StoreTime, Uuid, When,
 };
 
@@ -285,6 +285,35 @@ fn the_statement_stores_what_the_store_itself_does() {
     }
     assert_eq!(by_statement, by_store);
     assert_eq!(execute(&mut client(server), &other.statement(&[]).expect("a statement")), []);
+}
+
+#[test]
+fn the_statement_and_the_function_have_the_expiry_and_the_greatest_delay_of_a_job() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let second = Duration::from_secs(1);
+    let ask = |number, wait| {
+        let on_conflict = OnConflict::Debounce(second * 60);
+        let key = Some(Key { text: "k".to_owned(), until: KeyUntil::Start, on_conflict });
+        let (when, expires) = (When::After(second * wait), Some(Expiry::After(second * 5)));
+        NewJob { key, when, expires, ..NewJob::new(id(number), "a") }
+    };
+    let mut send = |new: NewJob| execute(&mut client, &store.statement(&[new]).expect("text"));
+    let job = |number| store.job(id(number)).expect("an answer").expect("a job");
+    assert_eq!(send(ask(1, 10)), [Enqueued::Accepted(id(1))]);
+    let accepted = job(1).created_at;
+    assert_eq!(job(1).run_at, accepted.after(second * 10));
+    assert_eq!(job(1).expires_at, Some(accepted.after(second * 15)));
+    assert_eq!(send(ask(2, 900)), [Enqueued::Replaced(id(1))]);
+    assert_eq!(job(1).run_at, accepted.after(second * 60));
+    assert!(job(1).expires_at > Some(accepted.after(second * 900)));
+    let at = StoreTime::from_micros(7_000_000);
+    let fixed = NewJob { expires: Some(Expiry::At(at)), ..NewJob::new(id(3), "a") };
+    assert_eq!(send(fixed), [Enqueued::Accepted(id(3))]);
+    assert_eq!(job(3).expires_at, Some(at));
+    let sql = "select {s}.enqueue('a', id => '00000000-0000-0000-0000-000000000004', expires_at => '1970-01-01 00:00:07+00')";
+    let _ = server.psql(&sql.replace("{s}", store.schema()));
+    assert_eq!(job(4).expires_at, Some(at));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use crate::common::{END, Folder, TestSqlite, id, jobs, open, poll_of};
 use scheduler_sqlite::Sqlite;
 use scheduler_sqlite::rusqlite::{Connection, Row, TransactionBehavior};
 use scheduler_store::{
-    ClaimRef, End, Enqueue, Enqueued, Finish, JobFilter, Key, KeyUntil, NewJob, OnConflict, OnLost,
-    Payload, Priority, Refusal, Store, StoreError, StoreTime, When,
+    ClaimRef, End, Enqueue, Enqueued, Expiry, Finish, JobFilter, Key, KeyUntil, NewJob, OnConflict,
+    OnLost, Payload, Priority, Refusal, Store, StoreError, StoreTime, When,
 };
 use store_conformance::TestStore as _;
 
@@ -183,6 +183,33 @@ fn the_statement_keeps_a_key_for_a_time() {
     assert_eq!(send(keyed(2, KeyUntil::For(Duration::ZERO))), [Enqueued::Accepted(id(2))]);
     assert_eq!(run(), id(2));
     assert_eq!(send(keyed(3, KeyUntil::End)), [Enqueued::Accepted(id(3))]);
+}
+
+#[test]
+fn the_statement_has_the_expiry_and_the_greatest_delay_of_a_job() {
+    let folder = Folder::new();
+    let store = Sqlite::open(folder.file()).unwrap();
+    let db = Connection::open(folder.file()).unwrap();
+    let second = Duration::from_secs(1);
+    let ask = |number, wait| {
+        let on_conflict = OnConflict::Debounce(second * 60);
+        let key = Some(Key { text: "k".to_owned(), until: KeyUntil::Start, on_conflict });
+        let (when, expires) = (When::After(second * wait), Some(Expiry::After(second * 5)));
+        NewJob { key, when, expires, ..NewJob::new(id(number), "a") }
+    };
+    let send = |new: NewJob| execute(&db, &store.statement(&[new]).unwrap());
+    let waiting = || store.job(id(1)).unwrap().unwrap();
+    assert_eq!(send(ask(1, 10)), [Enqueued::Accepted(id(1))]);
+    let accepted = waiting().created_at;
+    assert_eq!(waiting().run_at, accepted.after(second * 10));
+    assert_eq!(waiting().expires_at, Some(accepted.after(second * 15)));
+    assert_eq!(send(ask(2, 900)), [Enqueued::Replaced(id(1))]);
+    assert_eq!(waiting().run_at, accepted.after(second * 60));
+    assert!(waiting().expires_at > Some(accepted.after(second * 900)));
+    let at = StoreTime::from_micros(7);
+    let fixed = NewJob { expires: Some(Expiry::At(at)), ..NewJob::new(id(3), "a") };
+    assert_eq!(send(fixed), [Enqueued::Accepted(id(3))]);
+    assert_eq!(store.job(id(3)).unwrap().unwrap().expires_at, Some(at));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! A *lane* is the ready jobs of one task, queue, version of the payload and partition that are due. A claim goes from lane to lane
 //! in the order of their names, from where the last one of the process has ended, and around; a lane whose limit is reached costs
-//! one look, however many jobs it has. The stores in memory and in SQLite claim by this; PostgreSQL has the same as a function.
+//! one look, also with a million jobs. The stores in memory and in SQLite claim by this; PostgreSQL has the same as a function.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -15,7 +15,7 @@ use crate::limit::{LimitScope, TaskLimits};
 use crate::session::SessionInfo;
 
 /// The starts that a limit leaves now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Room {
     /// The most that may run at once; none for any number.

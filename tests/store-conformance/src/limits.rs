@@ -69,7 +69,7 @@ fn partitions(jobs: &[StoredJob]) -> BTreeMap<&str, usize> {
     counts
 }
 
-/// A place is a running job, whoever has it and however it ends.
+/// A running job takes a place, in any process, and each end of it frees the place.
 pub fn fl_no_more_jobs_run_than_the_limit_of_a_partition<T: TestStore>() {
     let (given, id) = Given::<T>::limited(Limit::default(), running(2));
     for number in 1..=4 {
@@ -425,7 +425,7 @@ pub fn fl_the_reason_why_a_job_does_not_run_is_the_one_by_which_it_is_not_claime
     assert_eq!(waits(&given, 22), Some(WaitReason::NoProcess), "its lease has run out");
 }
 
-/// A job that no process has taken by its time is cancelled by the next poll, whatever its limit, its pause or its process; one that
+/// A job that no process has taken by its time is cancelled by the next poll, also one that a limit or a pause holds back; one that
 /// was taken is not.
 pub fn fx_a_job_that_has_not_begun_by_its_time_is_cancelled<T: TestStore>() {
     let (mut given, id) = Given::<T>::limited(running(1), Limit::default());

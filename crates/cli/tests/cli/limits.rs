@@ -134,7 +134,7 @@ fn jobs_say_why_they_do_not_run() {
     let line = ask(&stub, &["jobs", "why", "7", "--json"]).output;
     let line: Value = line.parse().expect("JSON");
     assert_eq!(line, json!({ "id": "7", "state": "ready", "waits": waits }));
-    assert_eq!(ask(&stub, &["jobs", "why"]).code, 2, "of which job");
+    assert_eq!(ask(&stub, &["jobs", "why"]).code, 2, "it names no job");
     let shown = ask(&stub, &["jobs", "show", "7"]).output;
     let row = "  waits      the rate of its partition allows the next start at Fri 2026-03-27 12:05:12 +01:00\n";
     assert!(shown.contains(row) && shown.contains("  partition  ada\n"), "{shown}");
