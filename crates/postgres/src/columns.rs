@@ -294,7 +294,7 @@ pub(crate) fn unpacked() -> String {
             "is_cancel_requested" => "false".to_owned(),
             "kind" => "0::bigint".to_owned(),
             "lane" => "null::text".to_owned(),
-            "seen_due_at" => "null::timestamptz".to_owned(),
+            "seen_due_at" | "held_until" => "null::timestamptz".to_owned(),
             name => format!("case when c.is_one_{name} then c.one_{name} else u.{name} end"),
         };
         format!("{value} as {name}")

@@ -1,9 +1,9 @@
 //! Limits of tasks: from rows, and changed under a lock.
 
 use scheduler_store::{
-    Command, CommandOutcome, JobId, JobWait, LIMIT_COLUMNS, LimitDepth, PartitionDepth, Register,
-    Room, Runners, SessionId, Signature, StoreError, StoreTime, StoredLimit, StoredLimits,
-    WaitReason, empty_limit,
+    Command, CommandOutcome, JobId, JobWait, LIMIT_COLUMNS, LimitDepth, PartitionDepth,
+    PartitionOrder, Register, Room, Runners, SessionId, Signature, StoreError, StoreTime,
+    StoredLimit, StoredLimits, WaitReason, empty_limit,
 };
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -118,13 +118,15 @@ pub(crate) fn read_wait(row: &Row) -> Result<JobWait, Error> {
     };
     let count = |name: &str| Ok::<_, Error>(saturated(row.try_get(name)?) as usize);
     let runners = Runners { alive: count("alive")?, open: count("open")? };
-    let rooms = [
-        room("all_limit", "all_running", "all_opens_at")?,
-        room("each_limit", "each_running", "each_opens_at")?,
-    ];
+    let job = |name: &str| Ok::<_, Error>(row.try_get::<_, Option<_>>(name)?.map(JobId::from_uuid));
+    let all = room("all_limit", "all_running", "all_opens_at")?;
+    let mut each = room("each_limit", "each_running", "each_opens_at")?;
+    let (head, parked) = (job("each_head")?, job("each_parked")?);
+    each.order = Some(PartitionOrder { head, parked, held_until: None });
     let (run_at, now): (At, At) = (row.try_get("run_at")?, row.try_get("now")?);
-    let reason = WaitReason::of(run_at.0, now.0, pause, runners, rooms);
-    Ok(JobWait::new(JobId::from_uuid(row.try_get("id")?), reason))
+    let id = JobId::from_uuid(row.try_get("id")?);
+    let reason = WaitReason::of((id, run_at.0), now.0, pause, runners, [all, each]);
+    Ok(JobWait::new(id, reason))
 }
 
 /// The statement that reads partitions.

@@ -82,7 +82,7 @@ impl Tx<'_> {
                 let is_claimed =
                     is_new && is_known && tick.run_at <= self.now && !is_paused()? && !has_lane;
                 let row = if is_claimed { self.find(tick.id)? } else { None };
-                let job = row.map(|row| self.claim(row, request.session)).transpose()?;
+                let job = row.map(|row| self.claim(row, request.session, false)).transpose()?;
                 Fired::Moved(job.map(Box::new))
             }
         };
@@ -194,7 +194,7 @@ const ENQUEUE: &str = concat!(
      ON CONFLICT (task, key) WHERE key IS NOT NULL AND state IN ('ready', 'running') DO UPDATE SET \
        {new_job_replaced}, run_at = min(excluded.run_at, coalesce(created_at + (SELECT j.value ->> 'debounce' FROM json_each(?1) AS j \
          WHERE unhex(j.value ->> 'id', '-') = excluded.id), excluded.run_at)), \
-       expires_at = excluded.expires_at, attempt = 0, lost = 0, undecoded = 0, error = NULL, attempts = NULL \
+       expires_at = excluded.expires_at, attempt = 0, lost = 0, undecoded = 0, error = NULL, held_until = NULL, attempts = NULL \
      WHERE state = 'ready' AND EXISTS (SELECT 1 FROM json_each(?1) AS j \
        WHERE unhex(j.value ->> 'id', '-') = excluded.id AND j.value ->> 'replace') \
      ON CONFLICT (id) DO NOTHING \

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{params, params_from_iter};
+use rusqlite::{Row, params, params_from_iter};
 use scheduler_store::{
     Arrival, JobId, JobState, JobWait, LIMIT_COLUMNS, LaneGroup, Lanes, LimitDepth, PartitionDepth,
-    Prune, Register, StoreTime, StoredJob, StoredLimits, TaskLimits, WaitReason, empty_limit,
+    Prune, Register, StoreTime, StoredJob, StoredLimits, TaskLimits, Uuid, WaitReason, empty_limit,
     limit_depths, opens_at,
 };
 
@@ -25,6 +25,13 @@ const RUNNING: &str = "SELECT count(*) FROM scheduler_job INDEXED BY scheduler_j
 
 const RUNNING_OF_PARTITION: &str = "SELECT count(*) FROM scheduler_job INDEXED BY scheduler_job_partition \
      WHERE state = 'running' AND partition IS NOT NULL AND task = ?1 AND partition = ?2";
+
+const PARKED_OF_PARTITION: &str = "SELECT id FROM scheduler_job INDEXED BY scheduler_job_parked_partition \
+     WHERE state = 'parked' AND partition IS NOT NULL AND task = ?1 AND partition = ?2 ORDER BY id LIMIT 1";
+
+/// The first queue and version of a task that has lanes, from a place on.
+const NEXT_GROUP: &str = "SELECT queue, payload_version FROM scheduler_job INDEXED BY scheduler_job_lane WHERE lane IS NOT NULL \
+     AND task = ?1 AND (queue, payload_version) >= (?2, ?3) ORDER BY queue, payload_version LIMIT 1";
 
 const DUE_BY_PARTITION: &str = "SELECT lane, count(*) FROM scheduler_job INDEXED BY scheduler_job_lane \
      WHERE lane IS NOT NULL AND task = ?1 GROUP BY lane";
@@ -62,12 +69,33 @@ impl Lanes for Tx<'_> {
     }
 
     fn first(&self, group: &LaneGroup, lane: &str, limit: u32) -> rusqlite::Result<Vec<SqliteJob>> {
-        let sql = sql!(
-            "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_lane WHERE lane IS NOT NULL AND task = ?1 \
-             AND queue = ?2 AND payload_version = ?3 AND lane = ?4 ORDER BY band, run_at, id LIMIT ?5"
-        );
-        let LaneGroup { task, queue, version } = group;
-        self.all(sql, params![task, queue, version, lane, limit], SqliteJob::read)
+        self.first_of(group, lane, limit, self.now)
+    }
+
+    fn head(&self, names: &[String], partition: &str) -> rusqlite::Result<Option<SqliteJob>> {
+        let mut heads = Vec::new();
+        for task in names {
+            let mut from = Some((String::new(), 0));
+            while let Some((queue, version)) = from.take() {
+                let group = self.first(NEXT_GROUP, params![task, queue, version], |row| {
+                    Ok(LaneGroup { task: task.clone(), queue: row.get(0)?, version: row.get(1)? })
+                })?;
+                let Some(group) = group else { break };
+                heads.extend(self.first_of(&group, partition, 1, StoreTime::MAX)?);
+                from = Some((group.queue, i64::from(group.version) + 1));
+            }
+        }
+        Ok(heads.into_iter().min_by_key(|row| row.kept.job.place()))
+    }
+
+    fn parked(&self, names: &[String], partition: &str) -> rusqlite::Result<Option<JobId>> {
+        let mut first = None;
+        for task in names {
+            let id = |row: &Row<'_>| Ok(JobId::from_uuid(Uuid::from_bytes(row.get(0)?)));
+            let parked = self.first(PARKED_OF_PARTITION, params![task, partition], id)?;
+            first = first.into_iter().chain(parked).min();
+        }
+        Ok(first)
     }
 
     fn running(&self, names: &[String], partition: Option<&str>) -> rusqlite::Result<u32> {
@@ -108,6 +136,25 @@ fn scope_of(partition: Option<&str>) -> &'static str {
 }
 
 impl Tx<'_> {
+    /// The first jobs of a lane that have not expired, and are held no longer than until then.
+    fn first_of(
+        &self,
+        group: &LaneGroup,
+        lane: &str,
+        limit: u32,
+        held_until: StoreTime,
+    ) -> rusqlite::Result<Vec<SqliteJob>> {
+        let sql = sql!(
+            "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_lane WHERE lane IS NOT NULL AND task = ?1 \
+             AND queue = ?2 AND payload_version = ?3 AND lane = ?4 AND coalesce(held_until, ?6) <= ?6 \
+             AND (expires_at IS NULL OR started_at IS NOT NULL OR expires_at > ?7) \
+             ORDER BY band, run_at, id LIMIT ?5"
+        );
+        let LaneGroup { task, queue, version } = group;
+        let (until, now) = (held_until.as_micros(), self.now.as_micros());
+        self.all(sql, params![task, queue, version, lane, limit, until, now], SqliteJob::read)
+    }
+
     /// All limits.
     pub(crate) fn all_limits(&self) -> rusqlite::Result<StoredLimits> {
         let rows = self.all(sql!("SELECT {limit} FROM scheduler_limit"), [], |row| {

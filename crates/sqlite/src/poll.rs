@@ -315,7 +315,10 @@ impl Tx<'_> {
             polled.next_job = [polled.next_job, claim.opens_at].into_iter().flatten().min();
             for row in claim.jobs {
                 match row.damage() {
-                    None => polled.jobs.push(self.claim(row, request.session)?),
+                    None => {
+                        let is_ordered = claim.ordered.contains(&row.job.id);
+                        polled.jobs.push(self.claim(row, request.session, is_ordered)?);
+                    }
                     Some(_) => polled.damaged.push(self.park(row)?),
                 }
             }
@@ -326,7 +329,7 @@ impl Tx<'_> {
             polled.damaged.push(self.park(row)?);
         }
         for row in request.choose(good, &used, |row: &SqliteJob| &row.job) {
-            polled.jobs.push(self.claim(row, request.session)?);
+            polled.jobs.push(self.claim(row, request.session, false)?);
         }
         Ok(())
     }
@@ -394,12 +397,17 @@ impl Tx<'_> {
     }
 
     /// Gives a job to a session. It is ready: no other connection writes during this transaction.
-    pub(crate) fn claim(&self, row: SqliteJob, session: SessionId) -> rusqlite::Result<StoredJob> {
+    pub(crate) fn claim(
+        &self,
+        row: SqliteJob,
+        session: SessionId,
+        is_ordered: bool,
+    ) -> rusqlite::Result<StoredJob> {
         let (seq, key_until, mut job) = (row.seq, row.key_until, row.kept.job);
-        job.claim(session, self.next_fence(), key_until, self.now);
+        job.claim(session, self.next_fence(), key_until, is_ordered, self.now);
         self.execute(
             "UPDATE scheduler_job SET state = 'running', session = ?2, fence = ?3, attempt = ?4, started_at = ?5, \
-             key = ?6 WHERE seq = ?1",
+             key = ?6, held_until = ?7 WHERE seq = ?1",
             params![
                 seq,
                 session.as_uuid().into_bytes(),
@@ -407,6 +415,7 @@ impl Tx<'_> {
                 job.attempt,
                 self.now.as_micros(),
                 job.key,
+                job.held_until.map(StoreTime::as_micros),
             ],
         )?;
         Ok(job)

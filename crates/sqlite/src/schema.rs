@@ -198,6 +198,8 @@ CREATE TABLE scheduler_job (
   key_kept_until INTEGER,
   state TEXT NOT NULL,
   run_at INTEGER NOT NULL,
+  -- Of a job that has run in a partition with order: it is claimed no earlier, and `run_at` is its place.
+  held_until INTEGER,
   expires_at INTEGER,
   attempt INTEGER NOT NULL,
   lost INTEGER NOT NULL,
@@ -232,6 +234,9 @@ CREATE INDEX scheduler_job_lane ON scheduler_job (task, queue, payload_version, 
 -- A running job takes a place of the limits of its task and partition, and nothing else does.
 CREATE INDEX scheduler_job_partition ON scheduler_job (task, partition) WHERE state = 'running' AND partition IS NOT NULL;
 
+-- A parked job may hold those behind it.
+CREATE INDEX scheduler_job_parked_partition ON scheduler_job (task, partition, id) WHERE state = 'parked' AND partition IS NOT NULL;
+
 -- The limits of tasks. `gap` and `burst` are those of a rate, in nanoseconds and starts.
 CREATE TABLE scheduler_limit (
   task TEXT NOT NULL,
@@ -240,6 +245,7 @@ CREATE TABLE scheduler_limit (
   running INTEGER,
   gap INTEGER,
   burst INTEGER,
+  ordered TEXT,
   code TEXT,
   by_hand TEXT,
   registrant_opened INTEGER NOT NULL,

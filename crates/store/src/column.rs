@@ -316,7 +316,7 @@ impl JobRow {
         };
         job.expires_at = new.expires_at(run_at);
         (job.attempt, job.lost, job.undecoded) = (0, 0, 0);
-        job.error = None;
+        (job.error, job.held_until) = (None, None);
         job.attempts.clear();
     }
 }
@@ -336,7 +336,7 @@ impl From<StoredJob> for JobRow {
 type Row = JobRow;
 
 /// All columns of a job. The list in CONTRIBUTING.md says what a new one needs.
-pub const JOB_COLUMNS: [Column<JobRow>; 31] = [
+pub const JOB_COLUMNS: [Column<JobRow>; 32] = [
     column!("id", JobId, row.job.id).ended(EndedColumn::Apart),
     column!("task", String, row.job.task).ended(EndedColumn::Same),
     column!("payload", Vec<u8>, row.job.payload.bytes).ended(EndedColumn::Blank),
@@ -347,6 +347,9 @@ pub const JOB_COLUMNS: [Column<JobRow>; 31] = [
     column!("key", Option<String>, row.job.key).ended(EndedColumn::Blank).changes(),
     column!("state", JobState, row.job.state).ended(EndedColumn::Same).changes(),
     column!("run_at", StoreTime, row.job.run_at).changes(),
+    column!("held_until", Option<StoreTime>, row.job.held_until)
+        .ended(EndedColumn::Apart)
+        .changes(),
     column!("expires_at", Option<StoreTime>, row.job.expires_at).ended(EndedColumn::Blank),
     column!("attempt", u32, row.job.attempt)
         .kind(ColumnKind::Count)

@@ -1,6 +1,5 @@
 //! Claims, ends and losses change a job, in every store.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -73,10 +72,7 @@ impl Poll {
         used: &LimitsUsed,
         job: impl Fn(&T) -> &StoredJob,
     ) -> Vec<T> {
-        due.sort_by_key(|each| {
-            let job = job(each);
-            (Reverse(job.priority), job.run_at, job.id)
-        });
+        due.sort_by_key(|each| job(each).place());
         let mut lines = BTreeMap::new();
         due.retain(|each| {
             let (job, kind) = (job(each), LineKind::of(job(each)));
@@ -231,10 +227,18 @@ impl EndedNodes {
 
 impl StoredJob {
     /// The job belongs to a session from now on.
-    pub fn claim(&mut self, session: SessionId, fence: Fence, key_until: KeyUntil, now: StoreTime) {
+    pub fn claim(
+        &mut self,
+        session: SessionId,
+        fence: Fence,
+        key_until: KeyUntil,
+        is_ordered: bool,
+        now: StoreTime,
+    ) {
         (self.state, self.session, self.fence) = (JobState::Running, Some(session), fence);
         self.attempt += 1;
         self.started_at = Some(now);
+        self.held_until = is_ordered.then_some(now);
         if key_until == KeyUntil::Start {
             self.key = None;
         }
@@ -263,9 +267,10 @@ impl StoredJob {
         self.error = Some(self.lost_error());
         self.is_cancel_requested = false;
         match self.state {
-            JobState::Ready => self.run_at = now.after(reap_wait(self.id, reap)),
+            JobState::Ready => self.wait_until(now.after(reap_wait(self.id, reap))),
             _ => self.finished_at = Some(now),
         }
+        self.leave_order();
     }
 
     /// The wait before the next attempt of a running job whose claim ends so; none if it does not run again by itself.
@@ -322,12 +327,13 @@ impl StoredJob {
         };
         match (self.state, end, wait) {
             (JobState::Ready, End::GiveBack, _) => {}
-            (JobState::Ready, _, Some(wait)) => self.run_at = now.after(wait),
+            (JobState::Ready, _, Some(wait)) => self.wait_until(now.after(wait)),
             _ => {
                 self.finished_at = Some(now);
                 self.is_cancel_requested = false;
             }
         }
+        self.leave_order();
     }
 
     /// Ends a job that was parked as lost by the end of its run, which went on (R4): it runs at most once, so that no other
@@ -351,6 +357,7 @@ impl StoredJob {
         }
         (self.lost, self.undecoded, self.finished_at) = (0, 0, Some(now));
         self.max_attempts = self.max_attempts.saturating_sub(1).max(1);
+        self.leave_order();
         true
     }
 
@@ -393,8 +400,23 @@ impl StoredJob {
             self.max_attempts = self.max_attempts.max(self.attempt.saturating_add(1));
             (self.lost, self.undecoded) = (0, 0);
         }
-        (self.state, self.run_at, self.finished_at) = (JobState::Ready, now, None);
-        self.expires_at = None;
+        (self.state, self.finished_at, self.expires_at) = (JobState::Ready, None, None);
+        self.wait_until(now);
+    }
+
+    /// A job that has ended has no place among others.
+    pub(crate) fn leave_order(&mut self) {
+        if matches!(self.state, JobState::Done | JobState::Cancelled) {
+            self.held_until = None;
+        }
+    }
+
+    /// The job is due then. In a partition with order it keeps its place.
+    fn wait_until(&mut self, at: StoreTime) {
+        match &mut self.held_until {
+            Some(until) => *until = at,
+            None => self.run_at = at,
+        }
     }
 
     /// Gives a job that waits or is parked another payload, by hand.

@@ -1,6 +1,7 @@
 //! Jobs: enqueued, kept by a store, and their attempts.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::fmt::{self, Display};
 use std::time::Duration;
 
@@ -297,6 +298,8 @@ pub struct StoredJob {
     pub state: JobState,
     /// When it is due, or was when it was claimed.
     pub run_at: StoreTime,
+    /// Once it has run in a partition with order: it is claimed no earlier, and `run_at` stays as its place.
+    pub held_until: Option<StoreTime>,
     /// When it is cancelled, unless a process has taken it by then.
     pub expires_at: Option<StoreTime>,
     /// The number of claims, without those that were given back.
@@ -383,6 +386,7 @@ impl StoredJob {
             key: new.key.as_ref().map(|key| key.text.clone()),
             state: JobState::Ready,
             run_at,
+            held_until: None,
             expires_at: new.expires_at(run_at),
             attempt: 0,
             lost: 0,
@@ -407,6 +411,18 @@ impl StoredJob {
     pub fn is_expired(&self, now: StoreTime) -> bool {
         let is_over = self.expires_at.is_some_and(|at| at <= now);
         self.state == JobState::Ready && self.started_at.is_none() && is_over
+    }
+
+    /// Its place among the due jobs: jobs start in this order.
+    #[must_use]
+    pub fn place(&self) -> (Reverse<Priority>, StoreTime, JobId) {
+        (Reverse(self.priority), self.run_at, self.id)
+    }
+
+    /// When it is due: later than its place where an attempt of it waits in a partition with order.
+    #[must_use]
+    pub fn due_at(&self) -> StoreTime {
+        self.held_until.map_or(self.run_at, |until| until.max(self.run_at))
     }
 
     /// Cancels it because it has not begun by its time.

@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::decide::LineKind;
-use crate::id::StoreTime;
+use crate::id::{JobId, StoreTime};
 use crate::job::StoredJob;
-use crate::limit::{Arrival, Limit, Rate, TaskLimits};
+use crate::limit::{Arrival, Limit, OnPark, Rate, TaskLimits};
 use crate::request::{CLAIM_BYTES_MAX, Poll};
-use crate::wait::Room;
+use crate::wait::{PartitionOrder, Room};
 
 /// The greatest number of lanes that one poll looks at of a task in a queue.
 pub const LANES_MAX: usize = 200;
@@ -25,6 +25,15 @@ pub struct LaneGroup {
     pub queue: String,
     /// The version of the payloads.
     pub version: u32,
+}
+
+impl LaneGroup {
+    /// The group of a job's lane.
+    #[must_use]
+    pub fn of(job: &StoredJob) -> Self {
+        let (task, queue) = (job.task.clone(), job.queue.clone());
+        Self { task, queue, version: job.payload.version }
+    }
 }
 
 /// The lanes after which the claims of a process go on, by group.
@@ -57,7 +66,7 @@ pub trait Lanes {
     /// See [`limits`](Self::limits).
     fn next(&self, group: &LaneGroup, after: Option<&str>) -> Result<Option<String>, Self::Error>;
 
-    /// The first jobs of a lane, by priority, due time and identity.
+    /// The first jobs of a lane that are not held, by priority, place and identity.
     ///
     /// # Errors
     ///
@@ -68,6 +77,20 @@ pub trait Lanes {
         lane: &str,
         limit: u32,
     ) -> Result<Vec<Self::Job>, Self::Error>;
+
+    /// The first of the jobs of these tasks that are in a lane of the partition, whatever their queues and versions, also if it is held.
+    ///
+    /// # Errors
+    ///
+    /// See [`limits`](Self::limits).
+    fn head(&self, names: &[String], partition: &str) -> Result<Option<Self::Job>, Self::Error>;
+
+    /// A parked job of these tasks in the partition.
+    ///
+    /// # Errors
+    ///
+    /// See [`limits`](Self::limits).
+    fn parked(&self, names: &[String], partition: &str) -> Result<Option<JobId>, Self::Error>;
 
     /// The number of running jobs of these tasks that have a partition: of one, or of all.
     ///
@@ -109,6 +132,8 @@ pub struct LaneClaim<J> {
     pub opens_at: Option<StoreTime>,
     /// The part of the poll's limits that they take.
     pub used: LimitsUsed,
+    /// Those of them that are in partitions with order.
+    pub ordered: BTreeSet<JobId>,
 }
 
 /// The part of a poll's limits that is taken.
@@ -127,6 +152,8 @@ struct OpenLane<J> {
     by_running: u32,
     by_rate: u32,
     arrival: Option<Arrival>,
+    /// The only job that may start, where order counts.
+    head: Option<J>,
     jobs: VecDeque<J>,
     taken: u32,
 }
@@ -153,7 +180,8 @@ impl Poll {
         are_others_due: bool,
     ) -> Result<LaneClaim<S::Job>, S::Error> {
         let (used, jobs, opens_at) = (LimitsUsed::default(), Vec::new(), None);
-        let mut claim = LaneClaim { jobs, is_partial: false, is_full: false, opens_at, used };
+        let (is_partial, is_full, ordered) = (false, false, BTreeSet::new());
+        let mut claim = LaneClaim { jobs, is_partial, is_full, opens_at, used, ordered };
         // None is claimed before it can begin, as of jobs that run at most once (R14).
         let all = self.limit.min(self.abandon_limit);
         let mut left = if are_others_due { all.div_ceil(2) } else { all };
@@ -176,7 +204,7 @@ impl Poll {
         claim: &mut LaneClaim<S::Job>,
     ) -> Result<u32, S::Error> {
         let limits = store.limits(&group.task)?;
-        let LimitRoom { room: all, by_rate, arrival } =
+        let LimitRoom { room: all, by_rate, arrival, .. } =
             limit_room(store, &limits, &limits.all, None)?;
         let by_running = room_left::<S>(&all, &limits, None, claim);
         let room = room.min(by_running).min(by_rate);
@@ -185,7 +213,13 @@ impl Poll {
         let per = room.div_ceil((looked.open.len() as u32).max(1));
         for open in &mut looked.open {
             let limit = per.min(open.by_running).min(open.by_rate);
-            open.jobs = store.first(group, &open.lane, limit)?.into();
+            open.jobs = match open.head.take() {
+                Some(head) => {
+                    claim.ordered.insert(S::job(&head).id);
+                    [head].into()
+                }
+                None => store.first(group, &open.lane, limit)?.into(),
+            };
             claim.is_partial |= limit == per && open.jobs.len() as u32 == per && per < room;
         }
         let (taken, last) = self.take_turns::<S>(&mut looked.open, room, claim);
@@ -253,10 +287,12 @@ impl Poll {
 }
 
 /// The starts that a limit leaves now.
-pub(crate) struct LimitRoom {
+pub(crate) struct LimitRoom<J> {
     pub(crate) room: Room,
+    /// 0 also if the order of the partition lets none start.
     by_rate: u32,
     arrival: Option<Arrival>,
+    pub(crate) head: Option<J>,
 }
 
 /// The starts that a limit of a task leaves now: the one of a partition, or of all.
@@ -265,7 +301,7 @@ pub(crate) fn limit_room<S: Lanes>(
     limits: &TaskLimits,
     limit: &Limit,
     partition: Option<&str>,
-) -> Result<LimitRoom, S::Error> {
+) -> Result<LimitRoom<S::Job>, S::Error> {
     let running = match limit.running {
         Some(_) => store.running(&limits.names, partition)?,
         None => 0,
@@ -274,13 +310,24 @@ pub(crate) fn limit_room<S: Lanes>(
         Some(_) => store.arrival(&limits.task, partition)?,
         None => None,
     };
-    let by_rate = limit.rate.map_or(u32::MAX, |rate| rate.room(arrival, store.now()));
+    let mut by_rate = limit.rate.map_or(u32::MAX, |rate| rate.room(arrival, store.now()));
     let closed = limit.rate.filter(|_| by_rate == 0);
     let opens_at = closed.map(|rate| rate.opens_at(arrival, store.now()));
-    Ok(LimitRoom { room: Room::new(limit.running, running, opens_at), by_rate, arrival })
+    let (mut room, mut head) = (Room::new(limit.running, running, opens_at), None);
+    if let (Some(on_park), Some(partition)) = (limit.ordered, partition) {
+        head = store.head(&limits.names, partition)?;
+        let parked = match on_park {
+            OnPark::GoOn => None,
+            OnPark::Hold => store.parked(&limits.names, partition)?,
+        };
+        let order = PartitionOrder::new(head.as_ref().map(S::job), parked, store.now());
+        by_rate = if order.is_closed() { 0 } else { by_rate };
+        room.order = Some(order);
+    }
+    Ok(LimitRoom { room, by_rate, arrival, head })
 }
 
-/// When the rate of a partition allows the next start, if it allows none now.
+/// When the rate and the order of a partition allow the next start, if they allow none now.
 ///
 /// # Errors
 ///
@@ -290,7 +337,7 @@ pub fn opens_at<S: Lanes>(
     limits: &TaskLimits,
     partition: &str,
 ) -> Result<Option<StoreTime>, S::Error> {
-    Ok(limit_room(store, limits, &limits.each, Some(partition))?.room.opens_at)
+    Ok(limit_room(store, limits, &limits.each, Some(partition))?.room.opens_at())
 }
 
 /// The number of jobs that a limit lets start beside those that run, and those that this claim has taken of other groups.
@@ -330,14 +377,15 @@ fn look<S: Lanes>(
             break;
         }
         count += 1;
-        let LimitRoom { room: each, by_rate, arrival } =
+        let LimitRoom { room: each, by_rate, arrival, head } =
             limit_room(store, limits, &limits.each, Some(&lane))?;
         let by_running = room_left::<S>(&each, limits, Some(&lane), claim);
-        claim.opens_at = claim.opens_at.into_iter().chain(each.opens_at).min();
+        claim.opens_at = claim.opens_at.into_iter().chain(each.opens_at()).min();
         claim.is_full |= by_running == 0;
-        if by_running.min(by_rate) > 0 {
+        let is_of_other = head.as_ref().is_some_and(|head| LaneGroup::of(S::job(head)) != *group);
+        if by_running.min(by_rate) > 0 && !is_of_other {
             let (lane, jobs) = (lane.clone(), VecDeque::new());
-            looked.open.push(OpenLane { lane, by_running, by_rate, arrival, jobs, taken: 0 });
+            looked.open.push(OpenLane { lane, by_running, by_rate, arrival, head, jobs, taken: 0 });
         }
         (after, looked.last) = (Some(lane.clone()), Some(lane));
     }

@@ -17,6 +17,30 @@ pub struct Limit {
     pub running: Option<u32>,
     /// The rate at which they start; none for any.
     pub rate: Option<Rate>,
+    /// Of each partition: its jobs start in their order, each after the one before it has ended. None if they do not.
+    #[serde(default)]
+    pub ordered: Option<OnPark>,
+}
+
+/// The jobs behind one that is parked, where they start in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnPark {
+    /// They go on.
+    GoOn,
+    /// They wait until a person retries or deletes it.
+    Hold,
+}
+
+impl OnPark {
+    /// The word that stores keep and people write.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::GoOn => "go_on",
+            Self::Hold => "hold",
+        }
+    }
 }
 
 /// So many starts in any window of time of this length, at most.
@@ -82,6 +106,11 @@ impl fmt::Display for Limit {
             (Some(running), Some(rate)) => write!(f, "{running} running, {rate}"),
             (None, Some(rate)) => rate.fmt(f),
             (None, None) => f.write_str("no limit"),
+        }?;
+        match self.ordered {
+            None => Ok(()),
+            Some(OnPark::GoOn) => f.write_str(", in order"),
+            Some(OnPark::Hold) => f.write_str(", in order, none behind a parked one"),
         }
     }
 }
@@ -213,7 +242,7 @@ impl StoredLimit {
 type Row = StoredLimit;
 
 /// All columns of a limit. Those of the limit that counts are for the claims of a store that reads nothing else.
-pub const LIMIT_COLUMNS: [Column<Row>; 9] = [
+pub const LIMIT_COLUMNS: [Column<Row>; 10] = [
     column!("task", String, row.task),
     column!("scope", LimitScope, row.scope),
     column!(
@@ -231,6 +260,7 @@ pub const LIMIT_COLUMNS: [Column<Row>; 9] = [
         |row| int(row.limit().rate.map(|rate| rate.burst.into())),
         |_, _| {}
     ),
+    column!("ordered", Option<String>, |row| on_park(row.limit().ordered), |_, _| {}),
     column!("code", Option<String>, |row| json(row.code.as_ref()), |row, value| {
         row.code = serde_json::from_str(value.text()).ok();
     }),
@@ -245,6 +275,10 @@ const NAMES: &str = "\u{1F}";
 
 fn int(number: Option<i64>) -> ColumnValue<'static> {
     number.map_or(ColumnValue::Null, ColumnValue::Int)
+}
+
+fn on_park(rule: Option<OnPark>) -> ColumnValue<'static> {
+    rule.map_or(ColumnValue::Null, |rule| ColumnValue::Text(rule.word().into()))
 }
 
 fn json(value: Option<&impl Serialize>) -> ColumnValue<'static> {
@@ -332,7 +366,7 @@ impl StoredLimits {
             // One of the two may be of an older build, with other former names.
             found.names.extend(row.names.iter().cloned());
             match row.scope {
-                LimitScope::All => found.all = row.limit(),
+                LimitScope::All => found.all = Limit { ordered: None, ..row.limit() },
                 LimitScope::Each => found.each = row.limit(),
             }
         }
@@ -432,7 +466,7 @@ mod tests {
     #[test]
     fn a_limit_by_hand_survives_a_deploy_until_the_code_has_another() {
         let opened = |second: i64| StoreTime::from_micros(second * 1_000_000);
-        let running = |count| Limit { running: Some(count), rate: None };
+        let running = |count| Limit { running: Some(count), ..Limit::default() };
         let spec =
             |count| LimitSpec { task: "send".into(), each: running(count), ..LimitSpec::default() };
         let hand = |count| LimitOverride {

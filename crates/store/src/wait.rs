@@ -24,13 +24,55 @@ pub struct Room {
     pub running: u32,
     /// When the rate allows the next start, if it allows none now.
     pub opens_at: Option<StoreTime>,
+    /// The order of the partition, where it counts.
+    pub order: Option<PartitionOrder>,
+}
+
+/// The job of a partition with order that may start, and what holds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartitionOrder {
+    /// The first due job; none if none is due.
+    pub head: Option<JobId>,
+    /// When it is tried again, if that is later.
+    pub held_until: Option<StoreTime>,
+    /// The parked job behind which none starts.
+    pub parked: Option<JobId>,
+}
+
+impl PartitionOrder {
+    /// The order with this first job, and with a parked job that counts.
+    #[must_use]
+    pub fn new(head: Option<&StoredJob>, parked: Option<JobId>, now: StoreTime) -> Self {
+        let held_until = head.and_then(|head| head.held_until).filter(|until| now < *until);
+        Self { head: head.map(|head| head.id), held_until, parked }
+    }
+
+    /// Returns true if no job may start now.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.head.is_none() || self.held_until.is_some() || self.parked.is_some()
+    }
 }
 
 impl Room {
     /// The room of a limit.
     #[must_use]
     pub fn new(limit: Option<u32>, running: u32, opens_at: Option<StoreTime>) -> Self {
-        Self { limit, running, opens_at }
+        Self { limit, running, opens_at, order: None }
+    }
+
+    /// When rate and order allow the next start, if they allow none now, and as far as time alone brings it.
+    #[must_use]
+    pub fn opens_at(&self) -> Option<StoreTime> {
+        let order = self.order.unwrap_or_default();
+        self.opens_at.max(order.held_until).filter(|_| order.parked.is_none())
+    }
+
+    /// Returns true if a job may start.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        let is_closed = self.order.is_some_and(|order| order.is_closed());
+        self.by_running() > 0 && self.opens_at.is_none() && !is_closed
     }
 
     /// The number of starts beside those that run, whatever the rate says.
@@ -99,14 +141,13 @@ pub fn limit_depths<S: Lanes>(
     (task, limits): (&str, &TaskLimits),
     due: impl IntoIterator<Item = ((String, String), u64)>,
 ) -> Result<Vec<LimitDepth>, S::Error> {
-    let is_open = |room: &Room| room.by_running() > 0 && room.opens_at.is_none();
-    let all_open = is_open(&limit_room(store, limits, &limits.all, None)?.room);
+    let all_open = limit_room(store, limits, &limits.all, None)?.room.is_open();
     let mut depths = BTreeMap::<String, LimitDepth>::new();
     for ((queue, lane), jobs) in due {
         let each = limit_room(store, limits, &limits.each, Some(&lane))?.room;
         let empty = || LimitDepth::empty(queue.clone(), task.to_owned());
         let depth = depths.entry(queue.clone()).or_insert_with(empty);
-        let (counted, partitions) = match all_open && is_open(&each) {
+        let (counted, partitions) = match all_open && each.is_open() {
             true => (&mut depth.open, &mut depth.open_partitions),
             false => (&mut depth.held, &mut depth.held_partitions),
         };
@@ -172,6 +213,13 @@ pub enum WaitReason {
         /// When it allows the next one.
         opens_at: StoreTime,
     },
+    /// In its partition jobs start in their order, and this one is before it.
+    Behind {
+        /// The job.
+        job: JobId,
+        /// True if it is parked, and holds those behind it.
+        is_parked: bool,
+    },
     /// Nothing: it begins as soon as a process has a free worker, after the jobs before it.
     Turn,
 }
@@ -205,7 +253,7 @@ impl WaitReason {
     /// The reason, from the rooms of the limits of all jobs of the task and of those of the partition.
     #[must_use]
     pub fn of(
-        due_at: StoreTime,
+        (id, due_at): (JobId, StoreTime),
         now: StoreTime,
         pause: Option<JobPause>,
         runners: Runners,
@@ -227,6 +275,10 @@ impl WaitReason {
             if let Some(opens_at) = room.opens_at {
                 return Self::Rate { scope, opens_at };
             }
+            let order = room.order.unwrap_or_default();
+            if let Some(job) = order.parked.or(order.head.filter(|head| *head != id)) {
+                return Self::Behind { job, is_parked: order.parked.is_some() };
+            }
         }
         Self::Turn
     }
@@ -246,12 +298,21 @@ impl WaitReason {
         let limits = store.limits(&job.task)?;
         let partition = job.partition.as_deref().unwrap_or_default();
         let all = limit_room(store, &limits, &limits.all, None)?.room;
-        let each = limit_room(store, &limits, &limits.each, Some(partition))?.room;
+        let each = limit_room(store, &limits, &limits.each, Some(partition))?;
+        let head = each.head.as_ref().map(S::job);
+        let mut each = each.room;
+        // A poll brings it into its lane before it claims one.
+        if head.is_some_and(|head| job.place() < head.place())
+            && let Some(order) = &mut each.order
+        {
+            order.head = Some(job.id);
+        }
         let pause = pauses.iter().find(|pause| pause.scope.has(&job.task, &job.queue)).cloned();
         let runners = Runners::of(job, sessions);
         // A clock that is set back makes no job wait again that was due.
-        let due_at = if row.lane().is_some() { store.now() } else { job.run_at };
-        Ok(Self::of(due_at, store.now(), pause, runners, [all, each]))
+        let place = if row.lane().is_some() { store.now() } else { job.run_at };
+        let due_at = job.held_until.map_or(place, |until| until.max(place));
+        Ok(Self::of((job.id, due_at), store.now(), pause, runners, [all, each]))
     }
 
     /// The reason as a sentence, with instants as this function writes them.
@@ -279,6 +340,12 @@ impl WaitReason {
             }
             Self::Rate { scope, opens_at } => {
                 format!("the rate of {} allows the next start at {}", of(scope), time(*opens_at))
+            }
+            Self::Behind { job, is_parked: false } => {
+                format!("job {job} of its partition is before it")
+            }
+            Self::Behind { job, is_parked: true } => {
+                format!("job {job} of its partition is parked, and holds those behind it")
             }
             Self::Turn => "it begins when a process has a free worker".to_owned(),
         }

@@ -22,7 +22,7 @@ use scheduler_store::{
     StoredJob, When,
 };
 use scheduler_store::{Fence, JobId, SessionId};
-use scheduler_store::{Limit, LimitOverride, LimitScope, LimitSpec, Rate};
+use scheduler_store::{Limit, LimitOverride, LimitScope, LimitSpec, OnPark, Rate};
 use scheduler_store::{
     Next, Overlap, Pause, PauseScope, PauseSpan, Rule, ScheduleSpec, Skips, StoredSchedule,
     TickJob, Timing,
@@ -301,7 +301,8 @@ impl Generator {
         let period = Duration::from_micros(self.random.pick(&[7, 1_000_000, 10_000_000]));
         let burst = self.random.pick(&[1, starts]);
         let rate = self.random.once_in(3).then_some(Rate { starts, period, burst });
-        Limit { running, rate }
+        let on_park = self.random.pick(&[OnPark::GoOn, OnPark::Hold]);
+        Limit { running, rate, ordered: self.random.once_in(3).then_some(on_park) }
     }
 
     fn poll(&mut self, model: &Model) -> Poll {

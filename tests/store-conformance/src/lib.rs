@@ -18,6 +18,7 @@ mod given;
 mod limits;
 mod nodes;
 mod operation;
+mod order;
 mod pauses;
 mod random;
 mod schedules;
@@ -34,6 +35,7 @@ pub use enqueues::*;
 pub use given::{definition, open};
 pub use limits::*;
 pub use nodes::*;
+pub use order::*;
 pub use pauses::*;
 pub use schedules::*;
 pub use sessions::*;
@@ -80,6 +82,10 @@ macro_rules! store_conformance {
             fl_jobs_that_do_not_run_take_no_place
             fx_a_job_that_has_not_begun_by_its_time_is_cancelled
             fx_a_job_that_is_asked_for_again_and_again_waits_for_the_last_but_not_for_ever
+            fl_jobs_of_a_partition_start_in_order_whatever_their_attempts_come_to
+            fl_a_parked_job_holds_those_behind_it_where_the_limit_says_so
+            fl_order_counts_over_queues_versions_and_former_names
+            fl_a_job_that_was_in_order_keeps_its_wait_without_the_order
             fl_due_jobs_are_counted_by_whether_a_limit_holds_them_back
             fl_the_reason_why_a_job_does_not_run_is_the_one_by_which_it_is_not_claimed
             a_key_is_had_by_one_unfinished_job_of_a_task

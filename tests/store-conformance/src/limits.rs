@@ -15,38 +15,38 @@ use scheduler_store::{
 const MINUTE: Duration = Duration::from_secs(60);
 
 fn running(running: u32) -> Limit {
-    Limit { running: Some(running), rate: None }
+    Limit { running: Some(running), ..Limit::default() }
 }
 
 fn rate(starts: u32, period: Duration) -> Limit {
-    Limit { running: None, rate: Some(Rate { starts, period, burst: 1 }) }
+    Limit { rate: Some(Rate { starts, period, burst: 1 }), ..Limit::default() }
 }
 
-fn limits(task: &str, all: Limit, each: Limit) -> LimitSpec {
+pub(crate) fn limits(task: &str, all: Limit, each: Limit) -> LimitSpec {
     LimitSpec { task: task.to_owned(), former_names: Vec::new(), all, each }
 }
 
 impl<T: TestStore> Given<T> {
-    fn limit(&self, id: SessionId, spec: LimitSpec, first_opened: StoreTime) {
+    pub(crate) fn limit(&self, id: SessionId, spec: LimitSpec, first_opened: StoreTime) {
         let (definitions, limits, not_after) = (Vec::new(), vec![spec], self.in_time());
         let request = Register { session: id, first_opened, definitions, limits, not_after };
         assert!(self.ask().register(&request).unwrap().is_alive);
     }
 
     /// A store whose task `a` has these limits.
-    fn limited(all: Limit, each: Limit) -> (Self, SessionId) {
+    pub(crate) fn limited(all: Limit, each: Limit) -> (Self, SessionId) {
         let (given, id) = Self::session();
         given.limit(id, limits("a", all, each), given.now);
         (given, id)
     }
 
-    fn add(&self, number: u128, partition: &str) -> JobId {
+    pub(crate) fn add(&self, number: u128, partition: &str) -> JobId {
         let partition = Some(partition.to_owned());
         self.enqueue(NewJob { partition, ..NewJob::new(job(number), "a") });
         job(number)
     }
 
-    fn poll_for(&self, id: SessionId, limit: u32) -> Polled {
+    pub(crate) fn poll_for(&self, id: SessionId, limit: u32) -> Polled {
         self.ask().poll(&Poll { limit, ..self.poll_of(id, &["a"]) }).unwrap()
     }
 }
@@ -57,7 +57,7 @@ fn end_all<T: TestStore>(given: &Given<T>, id: SessionId, jobs: &[StoredJob]) {
     }
 }
 
-fn numbers(jobs: &[StoredJob]) -> Vec<u128> {
+pub(crate) fn numbers(jobs: &[StoredJob]) -> Vec<u128> {
     jobs.iter().map(|job| job.id.as_uuid().as_u128()).collect()
 }
 

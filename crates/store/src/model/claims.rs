@@ -41,8 +41,9 @@ impl ModelState {
         let limit = if is_paused || expired.is_partial { 0 } else { request.limit };
         let chosen = self.choose(&Poll { limit, ..request.clone() }, turns, now);
         let jobs = chosen.jobs.into_iter();
-        let jobs: Vec<StoredJob> =
-            jobs.filter_map(|id| self.claim(id, request.session, now)).collect();
+        let jobs =
+            jobs.filter_map(|(id, is_ordered)| self.claim(id, request.session, is_ordered, now));
+        let jobs: Vec<StoredJob> = jobs.collect();
         let is_changed =
             is_repaired || is_brought_in || !expired.tasks.is_empty() || !jobs.is_empty();
         let is_known = |task: &str| request.tasks.iter().any(|room| &*room.task == task);
@@ -164,14 +165,15 @@ impl ModelState {
         let in_lanes: Vec<_> = in_lanes.into_iter().map(|row| &row.job).collect();
         let groups: BTreeSet<LaneGroup> = match request.limit {
             0 => BTreeSet::new(),
-            _ => in_lanes.iter().map(|job| group_of(job)).collect(),
+            _ => in_lanes.iter().map(|job| LaneGroup::of(job)).collect(),
         };
         let lanes = self.lanes(in_lanes, now);
         let nothing_used = LimitsUsed::default();
         let are_others_due = !request.choose(others.clone(), &nothing_used, |job| job).is_empty();
         let Ok(claim) = request.claim_lanes(&lanes, &groups, turns, are_others_due);
         let chosen = request.choose(others, &claim.used, |job| job);
-        let jobs = claim.jobs.iter().chain(&chosen).map(|job| job.id).collect();
+        let jobs = claim.jobs.iter().chain(&chosen).map(|job| job.id);
+        let jobs = jobs.map(|id| (id, claim.ordered.contains(&id))).collect();
         let (is_partial, is_full, opens_at) = (claim.is_partial, claim.is_full, claim.opens_at);
         let chosen = Chosen { jobs, is_partial, is_full, opens_at };
         self.arrivals = lanes.arrivals.into_inner();
@@ -179,10 +181,9 @@ impl ModelState {
     }
 
     fn lanes<'a>(&'a self, due: Vec<&'a StoredJob>, now: StoreTime) -> ModelLanes<'a> {
-        let jobs = self.jobs.values().map(|row| &row.job);
         ModelLanes {
             due,
-            running: jobs.filter(|job| job.state == JobState::Running).collect(),
+            rows: self.jobs.values().collect(),
             limits: &self.limits,
             arrivals: RefCell::new(self.arrivals.clone()),
             now,
@@ -246,11 +247,12 @@ impl ModelState {
         &mut self,
         id: JobId,
         session: SessionId,
+        is_ordered: bool,
         now: StoreTime,
     ) -> Option<StoredJob> {
         let fence = self.next_fence();
         let row = self.jobs.get_mut(&id)?;
-        row.job.claim(session, fence, row.key_until, now);
+        row.job.claim(session, fence, row.key_until, is_ordered, now);
         Some(row.job.clone())
     }
 }
@@ -269,21 +271,17 @@ struct Expired {
 
 /// The jobs that a poll claims.
 struct Chosen {
-    jobs: Vec<JobId>,
+    /// Each with true if it is in a partition with order.
+    jobs: Vec<(JobId, bool)>,
     is_partial: bool,
     is_full: bool,
     opens_at: Option<StoreTime>,
 }
 
-fn group_of(job: &StoredJob) -> LaneGroup {
-    let (task, queue) = (job.task.clone(), job.queue.clone());
-    LaneGroup { task, queue, version: job.payload.version }
-}
-
 /// The state, as a claim from lanes sees it.
 struct ModelLanes<'a> {
     due: Vec<&'a StoredJob>,
-    running: Vec<&'a StoredJob>,
+    rows: Vec<&'a JobRow>,
     limits: &'a StoredLimits,
     arrivals: RefCell<BTreeMap<(String, Option<String>), Arrival>>,
     now: StoreTime,
@@ -306,7 +304,7 @@ impl<'a> Lanes for ModelLanes<'a> {
     }
 
     fn next(&self, group: &LaneGroup, after: Option<&str>) -> Result<Option<String>, Infallible> {
-        let jobs = self.due.iter().filter(|job| group_of(job) == *group);
+        let jobs = self.due.iter().filter(|job| LaneGroup::of(job) == *group);
         let lanes: BTreeSet<&str> = jobs.filter_map(|job| job.partition.as_deref()).collect();
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         Ok(lanes.range::<str, _>((from, Bound::Unbounded)).next().map(|lane| (*lane).to_owned()))
@@ -318,16 +316,38 @@ impl<'a> Lanes for ModelLanes<'a> {
         lane: &str,
         limit: u32,
     ) -> Result<Vec<&'a StoredJob>, Infallible> {
-        let of =
-            |job: &&&StoredJob| group_of(job) == *group && job.partition.as_deref() == Some(lane);
+        let of = |job: &&&StoredJob| {
+            LaneGroup::of(job) == *group
+                && job.partition.as_deref() == Some(lane)
+                && job.held_until.is_none_or(|until| until <= self.now)
+        };
         let mut jobs: Vec<_> = self.due.iter().filter(of).copied().collect();
-        jobs.sort_by_key(|job| (Reverse(job.priority), job.run_at, job.id));
+        jobs.sort_by_key(|job| job.place());
         jobs.truncate(limit as usize);
         Ok(jobs)
     }
 
+    fn head(&self, names: &[String], partition: &str) -> Result<Option<&'a StoredJob>, Infallible> {
+        let of = |row: &&&JobRow| row.lane() == Some(partition) && names.contains(&row.job.task);
+        let jobs = self.rows.iter().filter(of).map(|row| &row.job);
+        let jobs = jobs.filter(|job| !job.is_expired(self.now));
+        Ok(jobs.min_by_key(|job| job.place()))
+    }
+
+    fn parked(&self, names: &[String], partition: &str) -> Result<Option<JobId>, Infallible> {
+        let jobs = self.rows.iter().map(|row| &row.job);
+        let parked = jobs.filter(|job| {
+            job.state == JobState::Parked
+                && job.partition.as_deref() == Some(partition)
+                && names.contains(&job.task)
+        });
+        Ok(parked.map(|job| job.id).min())
+    }
+
     fn running(&self, names: &[String], partition: Option<&str>) -> Result<u32, Infallible> {
-        let jobs = self.running.iter().filter(|job| names.contains(&job.task));
+        let running = self.rows.iter().map(|row| &row.job);
+        let running = running.filter(|job| job.state == JobState::Running);
+        let jobs = running.filter(|job| names.contains(&job.task));
         let count = jobs.filter(|job| match (&job.partition, partition) {
             (None, _) => false,
             (Some(_), None) => true,

@@ -141,6 +141,7 @@ impl ModelState {
             JobState::Running => job.is_cancel_requested = true,
             JobState::Ready => {
                 (job.state, job.finished_at) = (JobState::Cancelled, Some(now));
+                job.leave_order();
                 let origin = job.origin.clone();
                 if let Some(origin) = origin {
                     self.after_job(&origin.schedule, now);
@@ -258,7 +259,7 @@ impl ModelState {
         let is_limited =
             definition.partition.is_some() || self.limits.of(&definition.task).is_limited();
         let is_claimed = is_known && tick.run_at <= now && !is_paused && !is_limited;
-        let job = is_claimed.then(|| self.claim(tick.id, request.session, now)).flatten();
+        let job = is_claimed.then(|| self.claim(tick.id, request.session, false, now)).flatten();
         Fired::Moved(job.map(Box::new))
     }
 }

@@ -114,6 +114,8 @@ create table {s}.job (
   created_at timestamptz not null,
   started_at timestamptz,
   finished_at timestamptz,
+  -- Of a job that has run in a partition with order: it is claimed no earlier, and `run_at` is its place.
+  held_until timestamptz,
   -- It is cancelled, unless a process has taken it by then.
   expires_at timestamptz,
   attempt integer not null default 0 check (attempt >= 0),
@@ -158,6 +160,8 @@ create index job_ready on {s}.job (task, queue, priority, kind, run_at, id) wher
 create index job_lane on {s}.job (task, queue, (kind >> 5), lane, priority desc, run_at, id) where lane is not null;
 -- A running job takes a place of the limits of its task and of its partition. Nothing else does, so that no place is ever lost.
 create index job_partition on {s}.job (task, partition) where state = 'running' and partition is not null;
+-- A parked job may hold those behind it.
+create index job_parked_partition on {s}.job (task, partition, id) where state = 'parked' and partition is not null;
 -- Jobs that expire unless they are claimed.
 create index job_expiring on {s}.job (expires_at, id) where state = 'ready' and started_at is null and expires_at is not null;
 -- Jobs that are tried again, for their number and their list.
@@ -208,6 +212,8 @@ create table {s}.task_limit (
   -- Of a rate: nanoseconds from start to start, and the starts that are allowed at once.
   gap bigint,
   burst bigint,
+  -- Jobs of a partition start in their order: they go on behind one that is parked, or it holds them.
+  ordered text collate "C" check (ordered in ('go_on', 'hold')),
   code text,
   by_hand text,
   registrant_opened timestamptz not null,

@@ -151,7 +151,7 @@ begin
     select o.*, nextval('{s}.fence') as fence from (
       select c.id, c.task, c.key from chosen c where c.total <= p_bytes or c.kind & 4 > 0
       order by c.priority desc, c.run_at, c.id) o),
-  {take_fenced(p_session, p_now)};
+  {take_fenced(p_session, p_now, j.held_until)};
 end $$;
 
 -- Cancels jobs that no process has taken by their time, the earliest first, within the bytes of a claim. One that another transaction has

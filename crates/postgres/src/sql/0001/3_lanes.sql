@@ -42,7 +42,8 @@ define opens_at(arrival, now, gap, burst) as $$
 $$;
 
 create type {s}.limits as (
-  task text, names text[], all_running bigint, all_gap bigint, all_burst bigint, each_running bigint, each_gap bigint, each_burst bigint);
+  task text, names text[], all_running bigint, all_gap bigint, all_burst bigint, each_running bigint, each_gap bigint, each_burst bigint,
+  ordered text);
 
 -- The limits of the task that has this name, or else of the first that had it.
 create function {s}.limits_of(p_name text) returns {s}.limits language plpgsql stable set {path} as $$
@@ -52,7 +53,8 @@ begin
   -- One of the two rows may be of an older build, with other former names.
   select coalesce(max(l.task), p_name), coalesce(string_to_array(string_agg(l.names, chr(31)), chr(31)), array[p_name]),
     max(l.running) filter (where l.scope = 'all'), max(l.gap) filter (where l.scope = 'all'), max(l.burst) filter (where l.scope = 'all'),
-    max(l.running) filter (where l.scope = 'each'), max(l.gap) filter (where l.scope = 'each'), max(l.burst) filter (where l.scope = 'each')
+    max(l.running) filter (where l.scope = 'each'), max(l.gap) filter (where l.scope = 'each'), max(l.burst) filter (where l.scope = 'each'),
+    max(l.ordered) filter (where l.scope = 'each')
   into v from {s}.task_limit l where l.task = (
     select t.task from {s}.task_limit t where p_name = any(string_to_array(t.names, chr(31))) order by t.task <> p_name, t.task limit 1);
   return v;
@@ -66,19 +68,69 @@ begin
     return false;
   end if;
   v := {s}.limits_of(p_name);
-  return v.all_running is not null or v.all_gap is not null or v.each_running is not null or v.each_gap is not null;
+  return v.all_running is not null or v.all_gap is not null or v.each_running is not null or v.each_gap is not null
+    or v.ordered is not null;
 end $$;
 
--- The starts that a partition has room for, beside those of its jobs that run, and by its rate.
+-- The jobs of a group.
+define in_group(group) as $$
+j.lane is not null and j.task = {group}.task and j.queue = {group}.queue and j.kind >> 5 = {group}.version
+$$;
+
+-- The first due job of a partition, whatever its queue and version, and when it is tried again if that is later; and a parked job behind
+-- which none starts.
+create type {s}.partition_order as (
+  head uuid, priority smallint, run_at timestamptz, task text, queue text, version bigint, held_until timestamptz, parked uuid);
+
+create function {s}.order_of(p_limits {s}.limits, p_lane text, p_now bigint) returns {s}.partition_order
+language plpgsql stable set {path} as $$
+declare
+  v {s}.partition_order;
+  v_now timestamptz := '1970-01-01 00:00:00+00'::timestamptz + p_now / 1000 * '1 microsecond'::interval;
+begin
+  with recursive g as (
+    select n.task, x.queue, x.version from unnest(p_limits.names) n(task) cross join lateral (
+      select j.queue, j.kind >> 5 as version from {s}.job j where j.lane is not null and j.task = n.task
+      order by j.queue, (j.kind >> 5) limit 1) x
+    union all
+    select g.task, x.queue, x.version from g cross join lateral (
+      select j.queue, j.kind >> 5 as version from {s}.job j
+      where j.lane is not null and j.task = g.task and (j.queue, j.kind >> 5) > (g.queue, g.version)
+      order by j.queue, (j.kind >> 5) limit 1) x)
+  select h.id, h.priority, h.run_at, h.task, h.queue, h.version, case when h.held_until > v_now then h.held_until end
+  into v.head, v.priority, v.run_at, v.task, v.queue, v.version, v.held_until
+  from (
+    select g.*, x.* from g cross join lateral (
+      select j.id, j.priority, j.run_at, j.held_until from {s}.job j where {in_group(g)} and j.lane = p_lane and {not_expired(v_now)}
+      order by j.priority desc, j.run_at, j.id limit 1) x) h
+  order by h.priority desc, h.run_at, h.id limit 1;
+  if p_limits.ordered = 'hold' then
+    select j.id into v.parked from {s}.job j where j.state = 'parked' and j.partition = p_lane and j.task = any(p_limits.names)
+    order by j.id limit 1;
+  end if;
+  return v;
+end $$;
+
+-- The starts that a partition has room for, beside those of its jobs that run, and by its rate and order; and when both allow the next
+-- one, if they allow none now.
 define lane_room(lane, limits, now) as $$
 (select
       coalesce({limits}.each_running - case when {limits}.each_running is not null then (
         select count(*) from {s}.job r where r.state = 'running' and r.partition = {lane} and r.task = any({limits}.names)) end,
         4294967295) as by_running,
-      coalesce({starts(a.arrival, {now}, {limits}.each_gap, {limits}.each_burst)}, 4294967295) as by_rate, a.arrival
+      case when {limits}.ordered is not null and ((placed.o).head is null or (placed.o).held_until is not null or (placed.o).parked is not null) then 0
+        else rated.by_rate end as by_rate,
+      rated.arrival, rated.opens_at as rate_opens_at,
+      case when (placed.o).parked is null then greatest(rated.opens_at, (placed.o).held_until) end as opens_at, placed.o
     from (select case when {limits}.each_gap is not null then (
       select a.arrival from {s}.arrival a
-      where a.task = {limits}.task and a.scope = 'each' and a.partition = {lane}) end as arrival) a)
+      where a.task = {limits}.task and a.scope = 'each' and a.partition = {lane}) end as arrival) a
+    cross join lateral (
+      select a.arrival, coalesce({starts(a.arrival, {now}, {limits}.each_gap, {limits}.each_burst)}, 4294967295) as by_rate,
+        case when {starts(a.arrival, {now}, {limits}.each_gap, {limits}.each_burst)} <= 0
+          then {opens_at(a.arrival, {now}, {limits}.each_gap, {limits}.each_burst)} end as opens_at) rated
+    cross join lateral (
+      select case when {limits}.ordered is not null then {s}.order_of({limits}, {lane}, {now}) end as o offset 0) placed)
 $$;
 
 -- The jobs of a task that run and have a partition.
@@ -91,15 +143,16 @@ define all_arrival(limits) as $$
 (select a.arrival from {s}.arrival a where a.task = {limits}.task and a.scope = 'all' and a.partition = '')
 $$;
 
--- The jobs of a group.
-define in_group(group) as $$
-j.lane is not null and j.task = {group}.task and j.queue = {group}.queue and j.kind >> 5 = {group}.version
+-- A lane in which a job of the group may start. Where order counts, its first one may be of another queue or version.
+define is_open(room, group) as $$
+({room}.by_running > 0 and {room}.by_rate > 0 and (({room}.o).head is null
+        or (({room}.o).task = {group}.task and ({room}.o).queue = {group}.queue and ({room}.o).version = {group}.version)))
 $$;
 
 -- The lanes of a group, from the one after its last on, and around: at most `p_most`, until `p_room` are open. Each has the
 -- starts that its partition has room for. It locks nothing.
 create function {s}.look_at_lanes(p_group {s}.turn, p_limits {s}.limits, p_now bigint, p_room bigint, p_most bigint)
-returns table (n bigint, lane text, by_running bigint, by_rate bigint, arrival bigint, opened bigint)
+returns table (n bigint, lane text, by_running bigint, opens_at timestamptz, is_open boolean, opened bigint)
 language plpgsql volatile set {path} as $$
 #variable_conflict use_column
 declare
@@ -108,8 +161,8 @@ declare
 begin
   return query
   with recursive w as (
-    select 1::bigint as n, x.lane, x.is_around, y.by_running, y.by_rate, y.arrival,
-      (y.by_running > 0 and y.by_rate > 0)::integer::bigint as opened
+    select 1::bigint as n, x.lane, x.is_around, y.by_running, y.opens_at, {is_open(y, p_group)} as is_open,
+      {is_open(y, p_group)}::integer::bigint as opened
     from (
       (select j.lane, false as is_around from {s}.job j where {in_group(p_group)} and j.lane >= v_from order by j.lane limit 1)
       union all
@@ -117,8 +170,8 @@ begin
       limit 1) x
     cross join lateral {lane_room(x.lane, p_limits, p_now)} y
     union all
-    select w.n + 1, x.lane, x.is_around, y.by_running, y.by_rate, y.arrival,
-      w.opened + (y.by_running > 0 and y.by_rate > 0)::integer
+    select w.n + 1, x.lane, x.is_around, y.by_running, y.opens_at, {is_open(y, p_group)},
+      w.opened + {is_open(y, p_group)}::integer
     from w cross join lateral (
       (select j.lane, w.is_around from {s}.job j
        where {in_group(p_group)} and j.lane > w.lane and (not w.is_around or j.lane < v_from) order by j.lane limit 1)
@@ -128,7 +181,7 @@ begin
       limit 1) x
     cross join lateral {lane_room(x.lane, p_limits, p_now)} y
     where w.n < p_most and w.opened < p_room)
-  select w.n, w.lane, w.by_running, w.by_rate, w.arrival, w.opened from w;
+  select w.n, w.lane, w.by_running, w.opens_at, w.is_open, w.opened from w;
 end $$;
 
 -- The jobs that a claim takes of a group, which it locks with their lanes: the first of each lane, then the second of each.
@@ -139,7 +192,7 @@ end $$;
 create function {s}.choose_of_group(
   p_group {s}.turn, p_time timestamptz, p_room bigint, p_lost bigint, p_long bigint, p_bytes bigint,
   out ids uuid[], out last text, out lost bigint, out long bigint, out bytes bigint, out is_partial boolean, out is_full boolean,
-  out opens_at timestamptz)
+  out opens_at timestamptz, out is_ordered boolean)
 language plpgsql volatile set {path} as $$
 #variable_conflict use_variable
 declare
@@ -159,7 +212,8 @@ declare
   v_arrivals bigint[];
   v_row record;
 begin
-  select '{}'::uuid[], 0, 0, 0, false, false into ids, lost, long, bytes, is_partial, is_full;
+  select '{}'::uuid[], 0, 0, 0, false, false, v_limits.ordered is not null
+  into ids, lost, long, bytes, is_partial, is_full, is_ordered;
   if v_limits.all_running is not null or v_limits.all_gap is not null then
     if not pg_try_advisory_xact_lock(hashtextextended('limit of {s} ' || v_limits.task, 0)) then
       is_partial := p_room > 0;
@@ -175,16 +229,15 @@ begin
     v_room := least(v_room, v_all_room);
   end if;
   if v_room > 0 then
-    select coalesce(array_agg(w.lane order by w.n) filter (where w.by_running > 0 and w.by_rate > 0), '{}'), count(*), max(w.opened),
-      (array_agg(w.lane order by w.n desc))[1], bool_or(w.by_running <= 0),
-      min({opens_at(w.arrival, v_now, v_limits.each_gap, v_limits.each_burst)}) filter (where w.by_rate <= 0)
+    select coalesce(array_agg(w.lane order by w.n) filter (where w.is_open), '{}'), count(*), max(w.opened),
+      (array_agg(w.lane order by w.n desc))[1], bool_or(w.by_running <= 0), min(w.opens_at)
     into v_lanes, v_count, v_opened, last, is_full, opens_at
     from {s}.look_at_lanes(p_group, v_limits, v_now, v_room, {lanes_max}) w;
     is_full := coalesce(is_full, false);
     is_partial := v_count >= {lanes_max} or coalesce(v_opened, 0) >= v_room;
     v_locked := v_lanes;
     if v_limits.all_running is null and v_limits.all_gap is null
-      and (v_limits.each_running is not null or v_limits.each_gap is not null)
+      and (v_limits.each_running is not null or v_limits.each_gap is not null or v_limits.ordered is not null)
     then
       v_locked := array(
         select l.lane from unnest(v_lanes) with ordinality l(lane, n)
@@ -198,16 +251,19 @@ begin
     select v_taken, v_taken, v_taken into v_found, v_rooms, v_arrivals;
     for v_row in
       with open as materialized (
-        select u.lane, u.n, y.by_running, y.arrival, least(v_per, y.by_running, y.by_rate) as size
+        select u.lane, u.n, y.by_running, y.arrival, least(v_per, y.by_running, y.by_rate) as size, (y.o).head
         from unnest(v_locked) with ordinality u(lane, n) cross join lateral {lane_room(u.lane, v_limits, v_now)} y)
-      select o.lane, o.n, o.by_running, o.arrival, o.size, x.id, x.kind, x.bytes,
+      select o.lane, o.n, o.by_running, o.arrival, o.size, o.head, x.id, x.kind, x.bytes,
         row_number() over (partition by o.n order by x.priority desc, x.run_at, x.id) as k
       from open o cross join lateral (
         select j.id, j.priority, j.run_at, j.kind, octet_length(j.payload) as bytes from {s}.job j
         where {in_group(p_group)} and j.lane = o.lane and {not_expired(p_time)}
+          and (j.held_until is null or j.held_until <= p_time)
         order by j.priority desc, j.run_at, j.id limit greatest(o.size, 0) for update skip locked) x
       order by k, o.n
     loop
+      -- The first one is locked by another transaction: none starts before it.
+      continue when v_row.head <> v_row.id;
       v_found[v_row.n] := v_found[v_row.n] + 1;
       v_rooms[v_row.n] := v_row.by_running;
       v_arrivals[v_row.n] := v_row.arrival;
@@ -254,25 +310,28 @@ begin
   end if;
 end $$;
 
--- Gives the jobs of `fenced` to a session.
-define take_fenced(session, now) as $$
+-- Gives the jobs of `fenced` to a session. In a partition with order they keep their places.
+define take_fenced(session, now, held_until) as $$
 freed as (
     delete from {s}.key k using fenced f
     where f.key is not null and k.task = any(array[f.task]) and k.key = f.key and k.job = f.id)
   update {s}.job j set state = 'running', session = {session}, fence = f.fence, attempt = j.attempt + 1, started_at = {now},
-    key = case when j.is_key_until_start then null else j.key end
+    key = case when j.is_key_until_start then null else j.key end, held_until = {held_until}
   from fenced f where j.id = any(array[f.id]) returning j.*
 $$;
 
 -- Gives jobs that are locked to a session, in their order.
-create function {s}.take(p_session uuid, p_now timestamptz, p_ids uuid[]) returns setof {s}.job language plpgsql volatile set {path} as $$
+create function {s}.take(p_session uuid, p_now timestamptz, p_ids uuid[], p_is_ordered boolean) returns setof {s}.job
+language plpgsql volatile set {path} as $$
+declare
+  v_held timestamptz := case when p_is_ordered then p_now end;
 begin
   return query
   with fenced as materialized (
     select o.*, nextval('{s}.fence') as fence from (
       select j.id, j.task, case when j.is_key_until_start then j.key end as key
       from unnest(p_ids) with ordinality i(id, n) join {s}.job j on j.id = any(array[i.id]) order by i.n) o),
-  {take_fenced(p_session, p_now)};
+  {take_fenced(p_session, p_now, v_held)};
 end $$;
 
 -- Claims of all groups. Without other due jobs that the poll could take they get all the room, else half of it. The jobs of a group run before those of the next
@@ -303,7 +362,7 @@ begin
     v_task := array_position(p_tasks, g.task);
     select * into c from {s}.choose_of_group(
       g, p_now, least(v_share, rooms[v_task]), p_lost - lost, 1 - long, {claim_bytes_max} - bytes);
-    jobs := jobs || array(select t from {s}.take(p_session, p_now, c.ids) t order by t.fence);
+    jobs := jobs || array(select t from {s}.take(p_session, p_now, c.ids, c.is_ordered) t order by t.fence);
     select lost + c.lost, long + c.long, bytes + c.bytes into lost, long, bytes;
     select is_partial or c.is_partial, is_full or c.is_full, least(opens_at, c.opens_at) into is_partial, is_full, opens_at;
     v_left := v_left - cardinality(c.ids);

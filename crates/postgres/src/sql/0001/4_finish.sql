@@ -186,7 +186,9 @@ begin
         max_attempts = case f.word when 'lost' then least(j.max_attempts + 1, 4294967295) else j.max_attempts end,
         error = case when f.word in ('failed', 'park', 'undecodable') then f.end_error
           when f.word = 'lost' then {lost_error(j.attempt)} else j.error end,
-        run_at = case when x.state = 'ready' and f.word <> 'give_back' then {after(v_now, f.wait)} else j.run_at end,
+        run_at = case when x.state = 'ready' and f.word <> 'give_back' and j.held_until is null then {after(v_now, f.wait)} else j.run_at end,
+        held_until = case when x.state = 'ready' and f.word <> 'give_back' and j.held_until is not null then {after(v_now, f.wait)}
+          else j.held_until end,
         finished_at = case when x.state = 'ready' then j.finished_at else v_now end,
         attempts = {attempts_after(j, f.session, v_now, f.word, f.end_error)},
         is_cancel_requested = false
@@ -320,16 +322,18 @@ begin
       v.session := null;
     end if;
     v.is_cancel_requested := false;
-    if v.state = 'ready' then
+    if v.state <> 'ready' then
+      v.finished_at := v_now;
+    elsif v.held_until is null then
       v.run_at := {after(v_now, r.wait)};
     else
-      v.finished_at := v_now;
+      v.held_until := {after(v_now, r.wait)};
     end if;
     if v.state = 'cancelled' then
       perform {s}.keep_one(v);
     else
       update {s}.job j set state = v.state, error = v.error, lost = v.lost, max_attempts = v.max_attempts, fence = v.fence,
-        session = v.session, is_cancel_requested = false, run_at = v.run_at, finished_at = v.finished_at, attempts = v.attempts
+        session = v.session, is_cancel_requested = false, run_at = v.run_at, held_until = v.held_until, finished_at = v.finished_at, attempts = v.attempts
       where j.id = v.id;
       if v.state = 'parked' and v.key is not null then
         perform {s}.end_key(v.task, v.key, v.id);

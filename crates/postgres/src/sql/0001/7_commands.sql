@@ -115,6 +115,11 @@ begin
   insert into {s}.job ({table_names}) values ({table_values_of_v});
 end $$;
 
+-- In a partition with order a job keeps its place.
+define due_now(now) as $$
+run_at = case when held_until is null then {now} else run_at end, held_until = case when held_until is not null then {now} end
+$$;
+
 -- Row by row: what is in the way is named (R13).
 create function {s}.retry_job(p_job uuid, p_not_after timestamptz)
 returns text language plpgsql volatile {plans} as $$
@@ -134,7 +139,7 @@ begin
     elsif v.state = 'running' then
       return v.state;
     elsif v.state = 'ready' then
-      update {s}.job set run_at = v_now, expires_at = null, finished_at = null where id = p_job;
+      update {s}.job set {due_now(v_now)}, expires_at = null, finished_at = null where id = p_job;
       perform {nudge};
       return 'ok';
     end if;
@@ -143,7 +148,7 @@ begin
       if v_other <> p_job then
         return v_other::text;
       elsif v_other is null and v.state = 'parked' then
-        update {s}.job set state = 'ready', run_at = v_now, expires_at = null, finished_at = null,
+        update {s}.job set state = 'ready', {due_now(v_now)}, expires_at = null, finished_at = null,
           max_attempts = greatest(max_attempts, attempt + 1), lost = 0, undecoded = 0
         where id = p_job;
         perform {nudge};

@@ -123,7 +123,7 @@ create function {s}.waits(p_ids uuid[])
 returns table (
   scope text, name text, since timestamptz, until timestamptz, paused_by text, reason text, id uuid, run_at timestamptz, now timestamptz,
   alive bigint, open bigint, all_limit bigint, all_running bigint, all_opens_at timestamptz, each_limit bigint, each_running bigint,
-  each_opens_at timestamptz)
+  each_opens_at timestamptz, each_head uuid, each_parked uuid)
 language plpgsql stable {plans} as $$
 #variable_conflict use_variable
 declare
@@ -136,7 +136,8 @@ declare
 begin
   for j in
     -- A clock that is set back makes no job wait again that was due.
-    select k.id, case when k.lane is null then k.run_at else least(k.run_at, v_at) end as run_at, k.task, k.queue, k.payload_version, coalesce(k.partition, '') as partition
+    select k.id, k.priority, k.run_at as place, greatest(case when k.lane is null then k.run_at else least(k.run_at, v_at) end, k.held_until) as run_at,
+       k.task, k.queue, k.payload_version, coalesce(k.partition, '') as partition
     from {s}.job k where k.id = any(p_ids) and k.state = 'ready' order by k.id
   loop
     l := {s}.limits_of(j.task);
@@ -151,10 +152,11 @@ begin
     into all_limit, all_running, v_arrival;
     all_opens_at := case when {starts(v_arrival, v_now, l.all_gap, l.all_burst)} <= 0
       then {opens_at(v_arrival, v_now, l.all_gap, l.all_burst)} end;
-    select l.each_running, coalesce(l.each_running - y.by_running, 0), y.arrival into each_limit, each_running, v_arrival
+    select l.each_running, coalesce(l.each_running - y.by_running, 0), y.rate_opens_at, (y.o).parked,
+      -- A poll brings the job into its lane before it claims one.
+      case when (-(y.o).priority, (y.o).run_at, (y.o).head) < (-j.priority, j.place, j.id) then (y.o).head end
+    into each_limit, each_running, each_opens_at, each_parked, each_head
     from {lane_room(j.partition, l, v_now)} y;
-    each_opens_at := case when {starts(v_arrival, v_now, l.each_gap, l.each_burst)} <= 0
-      then {opens_at(v_arrival, v_now, l.each_gap, l.each_burst)} end;
     return next;
   end loop;
 end $$;
@@ -176,8 +178,7 @@ begin
   p as (
     select coalesce(d.lane, r.lane) as lane, coalesce(d.n, 0) as due, coalesce(r.n, 0) as running
     from d full join r on r.lane = d.lane order by 2 desc, 1 limit p_limit)
-  select p.lane, p.due, p.running, case when {starts(y.arrival, v_now, l.each_gap, l.each_burst)} <= 0
-    then {opens_at(y.arrival, v_now, l.each_gap, l.each_burst)} end
+  select p.lane, p.due, p.running, y.opens_at
   from p cross join lateral {lane_room(p.lane, l, v_now)} y order by p.due desc, p.lane;
 end $$;
 
