@@ -71,7 +71,8 @@ fn every_exported_type_implements_the_common_traits() {
 #[cfg(feature = "durable")]
 fn durable() -> BTreeSet<&'static str> {
     let errors = names!(error: EnqueueError JobsError);
-    let data = names!(data: Job JobError Jobs Limit NodeOptions OnLost Priority Schedules Unsent);
+    let data =
+        names!(data: Job JobError Jobs Limit NodeOptions OnLost OnPark Priority Schedules Unsent);
     // No error itself, so that every error can become one.
     errors.into_iter().chain(data).collect()
 }
@@ -79,7 +80,7 @@ fn durable() -> BTreeSet<&'static str> {
 /// They stand in the source all the same.
 #[cfg(not(feature = "durable"))]
 fn durable() -> BTreeSet<&'static str> {
-    let names = "EnqueueError Job JobError Jobs JobsError Limit NodeOptions OnLost Priority Schedules Unsent";
+    let names = "EnqueueError Job JobError Jobs JobsError Limit NodeOptions OnLost OnPark Priority Schedules Unsent";
     names.split(' ').collect()
 }
 

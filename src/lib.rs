@@ -110,7 +110,7 @@ pub use scheduler_macros::job;
 pub use scheduler_macros::scheduled;
 #[cfg(feature = "durable")]
 #[cfg_attr(docsrs, doc(cfg(feature = "durable")))]
-pub use scheduler_store::{OnLost, Priority};
+pub use scheduler_store::{OnLost, OnPark, Priority};
 pub use start::registrar::Registrar;
 pub use start::{
     AddError, Builder, DryRun, Pool, Preview, Scheduler, StartError, StopError, Tagged,

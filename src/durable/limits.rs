@@ -1,6 +1,6 @@
 //! Limits of kinds of jobs: as code gives them, and set by hand.
 
-use scheduler_expr::{Attribute, RuleKind, default_burst};
+use scheduler_expr::{Attribute, OnPark, RuleKind, default_burst};
 use scheduler_store::{
     Command, JobId, JobWait, Limit as StoredLimit, LimitDepth, LimitOverride, LimitScope,
     LimitSpec, PartitionDepth, Rate, StoredLimit as LimitInStore, WaitReason,
@@ -42,17 +42,31 @@ impl Limit {
 
     /// The number of jobs that run at once, at least 1. To run none, [pause](Jobs::pause_task) the kind.
     pub fn running(self, jobs: u32) -> Self {
-        self.set(0, jobs.to_string())
+        let attribute = attributes(self.scope)[0];
+        self.set(attribute, jobs.to_string())
     }
 
     /// The number of jobs that start in any window of a time: `100/1m`.
     pub fn rate(self, rate: impl Into<String>) -> Self {
-        self.set(1, rate.into())
+        let attribute = attributes(self.scope)[1];
+        self.set(attribute, rate.into())
     }
 
     /// The number of those that start at once after a rest; a tenth of them unless it is given.
     pub fn burst(self, jobs: u32) -> Self {
-        self.set(2, jobs.to_string())
+        let attribute = attributes(self.scope)[2];
+        self.set(attribute, jobs.to_string())
+    }
+
+    /// The jobs of each partition start in their order, each after the one before it has ended. It needs [`running(1)`](Self::running).
+    pub fn ordered(self) -> Self {
+        self.set(Attribute::EachOrdered, "true".to_owned())
+    }
+
+    /// In a partition with order: whether those behind a parked job go on, as they do unless this is given, or wait until a person
+    /// retries or deletes it.
+    pub fn on_park(self, rule: OnPark) -> Self {
+        self.set(Attribute::OnPark, rule.name().to_owned())
     }
 
     /// The person or program that sets it.
@@ -69,8 +83,7 @@ impl Limit {
         Self { scope, texts: Vec::new(), by: String::new(), reason: String::new() }
     }
 
-    fn set(mut self, part: usize, text: String) -> Self {
-        let attribute = attributes(self.scope)[part];
+    fn set(mut self, attribute: Attribute, text: String) -> Self {
         self.texts.retain(|(known, _)| *known != attribute);
         self.texts.push((attribute, text));
         self
@@ -90,6 +103,10 @@ impl Limit {
             })
             .collect();
         let text = |attribute| texts.iter().find(|(known, _)| *known == attribute);
+        if self.scope == LimitScope::All && text(Attribute::EachOrdered).is_some() {
+            let help = "set it by `Limit::each()`";
+            faults.push(format!("`ordered` is of the jobs of each partition\nhelp: {help}"));
+        }
         let limit = limit_of(self.scope, &|attribute| text(attribute).map(|(_, text)| *text));
         if limit.is_none() && faults.is_empty() {
             let help =
@@ -120,7 +137,10 @@ fn limit_of<'a>(scope: LimitScope, text: &impl Fn(Attribute) -> Option<&'a str>)
         let burst = count(burst).unwrap_or_else(|| default_burst(starts));
         Rate { starts, period, burst }
     });
-    StoredLimit { running: count(running), rate }
+    let on_park = text(Attribute::OnPark).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let is_ordered = scope == LimitScope::Each
+        && text(Attribute::EachOrdered) == Some(true.to_string().as_str());
+    StoredLimit { running: count(running), rate, ordered: is_ordered.then_some(on_park) }
 }
 
 /// Returns true if texts say a limit.

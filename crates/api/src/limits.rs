@@ -40,6 +40,8 @@ json! {
         rate: String,
         /// The jobs of those that start at once after a rest.
         burst: u32,
+        /// Those of a partition start in their order. Behind a parked one they `go_on`, or it makes them `hold`.
+        ordered: String,
     }
 
     /// A limit by hand.
@@ -70,6 +72,8 @@ json! {
         /// Such as `100/1m`.
         rate: String,
         burst: u32,
+        /// Of `each`: `go_on` or `hold`.
+        ordered: String,
         reason: String,
         /// The limits of the code again.
         reset: bool,
@@ -77,7 +81,7 @@ json! {
 
     /// The first thing that stands in the way of a job that is ready.
     struct Wait {
-        /// `later`, `paused`, `no_process`, `processes_paused`, `full`, `rate` or `turn`.
+        /// `later`, `paused`, `no_process`, `processes_paused`, `full`, `rate`, `behind` or `turn`.
         reason: String,
         /// It as a sentence, with instants in UTC.
         text: String,
@@ -93,5 +97,8 @@ json! {
         limit: u32,
         /// When the rate allows the next start.
         opens_at: String,
+        /// The job before it in its partition, and true if that is parked.
+        job: String,
+        is_parked: bool,
     }
 }

@@ -18,6 +18,6 @@
       event.preventDefault();
       change(Object.fromEntries([...new FormData(form)].filter(([, it]) => it).map(([key, it]) => [key, key in { running: 1, burst: 1 } ? Number(it) : it])));
     } } }, el("label", el("span.label", "Of"), " ", el("select", { name: "scope", id: "limit-scope" }, el("option", { value: "all" }, "all jobs"), el("option", { value: "each" }, "each partition"))),
-    input("running", "Running", number), input("rate", "Rate", { placeholder: "100/1m" }), input("burst", "Burst", number), input("reason", "Why?"), el("button", { id: "limit-set", type: "submit" }, "Set"), button("Reset to the code", () => change({ reset: true, reason: form.elements.reason.value }), { id: "limit-reset" }));
+    input("running", "Running", number), input("rate", "Rate", { placeholder: "100/1m" }), input("burst", "Burst", number), el("label", el("span.label", "Order"), " ", el("select", { name: "ordered", id: "limit-ordered" }, el("option", { value: "" }, "any"), el("option", { value: "go_on" }, "in order"), el("option", { value: "hold" }, "in order, none behind a parked one"))), input("reason", "Why?"), el("button", { id: "limit-set", type: "submit" }, "Set"), button("Reset to the code", () => change({ reset: true, reason: form.elements.reason.value }), { id: "limit-reset" }));
     return limitsShown = el("details.over", { id: "limits", "aria-label": "Limits and partitions", "data-key": name, on: { toggle: () => limitsShown.open && show(ask(path(name) + "/limits")) } }, el("summary", "Limits and partitions"), fault, inside);
   };

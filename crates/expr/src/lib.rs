@@ -52,7 +52,9 @@ mod zone;
 pub use attribute::{
     Attribute, AttributeError, Kind, Role, Row, RuleKind, assignment, default_burst,
 };
-pub use attribute::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, Word};
+pub use attribute::{
+    DstGap, DstOverlap, Misfire, OnError, OnLost, OnPark, Overlap, Priority, Word,
+};
 pub use calendar::CalendarDays;
 pub use cron::{CronExpression, CronField, FieldValues, NeverFires};
 pub use duration::{DurationUnit, SignedDuration};

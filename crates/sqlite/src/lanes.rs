@@ -42,6 +42,14 @@ const RUNNING_BY_PARTITION: &str = "SELECT partition, count(*) FROM scheduler_jo
 const DUE_BY_QUEUE: &str = "SELECT queue, lane, count(*) FROM scheduler_job INDEXED BY scheduler_job_lane \
      WHERE lane IS NOT NULL AND task = ?1 GROUP BY queue, payload_version, lane";
 
+/// The first job of a partition that has begun.
+fn held_sql() -> &'static str {
+    sql!(
+        "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_held WHERE state = 'ready' AND held_until IS NOT NULL \
+         AND task = ?1 AND partition = ?2 ORDER BY band, run_at, id LIMIT 1"
+    )
+}
+
 impl Lanes for Tx<'_> {
     type Job = SqliteJob;
     type Error = rusqlite::Error;
@@ -75,6 +83,10 @@ impl Lanes for Tx<'_> {
     fn head(&self, names: &[String], partition: &str) -> rusqlite::Result<Option<SqliteJob>> {
         let mut heads = Vec::new();
         for task in names {
+            heads.extend(self.first(held_sql(), params![task, partition], SqliteJob::read)?);
+        }
+        let has_begun = !heads.is_empty();
+        for task in names.iter().filter(|_| !has_begun) {
             let mut from = Some((String::new(), 0));
             while let Some((queue, version)) = from.take() {
                 let group = self.first(NEXT_GROUP, params![task, queue, version], |row| {

@@ -234,6 +234,9 @@ CREATE INDEX scheduler_job_lane ON scheduler_job (task, queue, payload_version, 
 -- A running job takes a place of the limits of its task and partition, and nothing else does.
 CREATE INDEX scheduler_job_partition ON scheduler_job (task, partition) WHERE state = 'running' AND partition IS NOT NULL;
 
+-- In a partition with order none starts before one that has begun.
+CREATE INDEX scheduler_job_held ON scheduler_job (task, partition, band, run_at, id) WHERE state = 'ready' AND held_until IS NOT NULL;
+
 -- A parked job may hold those behind it.
 CREATE INDEX scheduler_job_parked_partition ON scheduler_job (task, partition, id) WHERE state = 'parked' AND partition IS NOT NULL;
 

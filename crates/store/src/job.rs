@@ -419,6 +419,12 @@ impl StoredJob {
         (Reverse(self.priority), self.run_at, self.id)
     }
 
+    /// Its place in a partition with order: none starts before one that has begun.
+    #[must_use]
+    pub fn place_in_order(&self) -> (bool, (Reverse<Priority>, StoreTime, JobId)) {
+        (self.held_until.is_none(), self.place())
+    }
+
     /// When it is due: later than its place where an attempt of it waits in a partition with order.
     #[must_use]
     pub fn due_at(&self) -> StoreTime {

@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use scheduler_expr::OnPark;
+
 use crate::decide::LineKind;
 use crate::id::{JobId, StoreTime};
 use crate::job::StoredJob;
-use crate::limit::{Arrival, Limit, OnPark, Rate, TaskLimits};
+use crate::limit::{Arrival, Limit, Rate, TaskLimits};
 use crate::request::{CLAIM_BYTES_MAX, Poll};
 use crate::wait::{PartitionOrder, Room};
 
@@ -78,7 +80,8 @@ pub trait Lanes {
         limit: u32,
     ) -> Result<Vec<Self::Job>, Self::Error>;
 
-    /// The first of the jobs of these tasks that are in a lane of the partition, whatever their queues and versions, also if it is held.
+    /// The first of the jobs of these tasks that are in a lane of the partition, whatever their queues and versions, also if it is held:
+    /// one that has begun before all others.
     ///
     /// # Errors
     ///

@@ -68,7 +68,7 @@ pub use job::{
 pub use known::Known;
 pub use lane::{LANES_MAX, LaneClaim, LaneGroup, Lanes, LimitsUsed, Turns, opens_at};
 pub use limit::{
-    Arrival, LIMIT_COLUMNS, Limit, LimitOverride, LimitScope, LimitSpec, OnPark, Rate, StoredLimit,
+    Arrival, LIMIT_COLUMNS, Limit, LimitOverride, LimitScope, LimitSpec, Rate, StoredLimit,
     StoredLimits, TaskLimits, empty_limit,
 };
 pub use model::{Model, ModelState};
@@ -83,6 +83,7 @@ pub use schedule::{
     ScheduleSpec, Skips, StoredSchedule, TickJob, Timing,
 };
 pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
+pub use scheduler_expr::OnPark;
 pub use session::{CLOCK_OFF, ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
 pub use store::{Store, Watch, is_dry_run};
 pub use uuid::Uuid;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use scheduler_expr::OnPark;
 use serde::{Deserialize, Serialize};
 
 use crate::check::storable;
@@ -18,29 +19,8 @@ pub struct Limit {
     /// The rate at which they start; none for any.
     pub rate: Option<Rate>,
     /// Of each partition: its jobs start in their order, each after the one before it has ended. None if they do not.
-    #[serde(default)]
+    #[serde(default, with = "on_park_word")]
     pub ordered: Option<OnPark>,
-}
-
-/// The jobs behind one that is parked, where they start in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnPark {
-    /// They go on.
-    GoOn,
-    /// They wait until a person retries or deletes it.
-    Hold,
-}
-
-impl OnPark {
-    /// The word that stores keep and people write.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::GoOn => "go_on",
-            Self::Hold => "hold",
-        }
-    }
 }
 
 /// So many starts in any window of time of this length, at most.
@@ -278,7 +258,26 @@ fn int(number: Option<i64>) -> ColumnValue<'static> {
 }
 
 fn on_park(rule: Option<OnPark>) -> ColumnValue<'static> {
-    rule.map_or(ColumnValue::Null, |rule| ColumnValue::Text(rule.word().into()))
+    rule.map_or(ColumnValue::Null, |rule| ColumnValue::Text(rule.name().into()))
+}
+
+/// The rule for parked jobs as its word.
+mod on_park_word {
+    use super::{Deserialize, OnPark};
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        rule: &Option<OnPark>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        serde::Serialize::serialize(&rule.map(OnPark::name), to)
+    }
+
+    pub(super) fn deserialize<'a, D: serde::Deserializer<'a>>(
+        from: D,
+    ) -> Result<Option<OnPark>, D::Error> {
+        let word = Option::<String>::deserialize(from)?;
+        Ok(word.map(|word| word.parse().unwrap_or_default()))
+    }
 }
 
 fn json(value: Option<&impl Serialize>) -> ColumnValue<'static> {

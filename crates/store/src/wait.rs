@@ -302,7 +302,7 @@ impl WaitReason {
         let head = each.head.as_ref().map(S::job);
         let mut each = each.room;
         // A poll brings it into its lane before it claims one.
-        if head.is_some_and(|head| job.place() < head.place())
+        if head.is_some_and(|head| job.place_in_order() < head.place_in_order())
             && let Some(order) = &mut each.order
         {
             order.head = Some(job.id);

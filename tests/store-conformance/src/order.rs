@@ -102,9 +102,11 @@ pub fn fl_jobs_of_a_partition_start_in_order_whatever_their_attempts_come_to<T: 
     assert_eq!(given.claimed(id), [2], "retried by hand, it begins at once");
     given.ends(id, 2, failed());
     given.has_attempts(4, "x", Priority::Urgent);
-    assert_eq!(given.claimed(id), [4], "priority counts before the time");
-    given.ends(id, 4, End::Done);
+    assert_eq!(given.reason(4), WaitReason::Behind { job: job(2), is_parked: false });
+    assert_eq!(given.claimed(id), [], "none begins before one that has begun");
     given.command(&Command::Cancel { job: job(2) });
+    assert_eq!(given.claimed(id), [4], "of the others priority counts before the time");
+    given.ends(id, 4, End::Done);
     assert_eq!(given.claimed(id), [3]);
 }
 

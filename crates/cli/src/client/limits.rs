@@ -22,7 +22,7 @@ pub(crate) struct LimitArgs {
     #[arg(long)]
     each: bool,
     /// Restore the limits in the code
-    #[arg(long, conflicts_with_all = ["running", "rate", "burst"])]
+    #[arg(long, conflicts_with_all = ["running", "rate", "burst", "ordered"])]
     reset: bool,
     /// At most so many jobs run at once
     #[arg(long, value_name = "NUMBER", required_unless_present_any = ["rate", "reset"])]
@@ -33,6 +33,9 @@ pub(crate) struct LimitArgs {
     /// So many of those start at once after a rest; by default a tenth of them
     #[arg(long, value_name = "NUMBER", requires = "rate")]
     burst: Option<u32>,
+    /// The jobs of a partition start in their order, each after the one before it has ended: behind a parked one they go on, or hold
+    #[arg(long, value_name = "ON_PARK", value_parser = ["go_on", "hold"], num_args = 0..=1, default_missing_value = "go_on", requires_all = ["each", "running"])]
+    ordered: Option<String>,
     /// Why, for others to read
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -55,6 +58,7 @@ pub(super) fn change(args: &LimitArgs, ctx: &mut Context<'_>) -> Result<(), CliE
         running: args.running,
         rate: args.rate.clone(),
         burst: args.burst,
+        ordered: args.ordered.clone(),
         reason: args.reason.clone(),
         reset: args.reset.then_some(true),
     };

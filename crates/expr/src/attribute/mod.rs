@@ -21,7 +21,7 @@ use std::ops::Range;
 
 pub use parse::default_burst;
 pub use table::{Attribute, Kind, Role, Row};
-pub use words::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, Word};
+pub use words::{DstGap, DstOverlap, Misfire, OnError, OnLost, OnPark, Overlap, Priority, Word};
 
 /// The words of a flag.
 const FLAG: &[&str] = &["true", "false"];

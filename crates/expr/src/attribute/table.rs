@@ -1,6 +1,8 @@
 //! The attributes of a task, one row each, for macro, settings and documentation.
 
-use super::{DstGap, DstOverlap, Misfire, OnError, OnLost, Overlap, Priority, RuleKind, Word};
+use super::{
+    DstGap, DstOverlap, Misfire, OnError, OnLost, OnPark, Overlap, Priority, RuleKind, Word,
+};
 
 /// The kind of an attribute's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -483,6 +485,23 @@ attributes! {
         why_not: NO_PARTITION,
         example: "burst = 10",
         aliases: &["at_once"],
+    }
+    EachOrdered "each.ordered" "whether jobs of a partition start in their order, each after the one before it has ended" {
+        kind: Kind::Flag,
+        default: Some("false"),
+        bare: true,
+        rules: ENQUEUED_ALONE,
+        why_not: NO_PARTITION,
+        example: "ordered = true",
+        aliases: &["fifo", "in_order", "sequential", "chain"],
+    }
+    OnPark "each.on_park" "whether the jobs behind one that is parked go on, or wait until it is retried or deleted" {
+        kind: Kind::Words(OnPark::WORDS),
+        default: Some("go_on"),
+        rules: ENQUEUED_ALONE,
+        why_not: NO_PARTITION,
+        example: r#"on_park = "hold""#,
+        aliases: &["key_strict_fifo", "on_discarded"],
     }
 }
 

@@ -42,6 +42,7 @@ impl Attribute {
             .chain(task.check_durable())
             .chain(task.check_rate(Attribute::LimitRate, Attribute::LimitBurst))
             .chain(task.check_rate(Attribute::EachRate, Attribute::EachBurst))
+            .chain(task.check_order())
             .collect()
     }
 }
@@ -237,6 +238,29 @@ impl Together<'_> {
         let reason = "no start of a burst is made up for in a hundred years";
         let help = Wording::new("write a shorter time, such as ").set(rate, "100/1m");
         Some(AttributeError::invalid(rate, reason).with_help(help))
+    }
+}
+
+/// Checks of the order.
+impl Together<'_> {
+    /// Reports an order of jobs that may run beside each other, and a rule for parked ones without an order.
+    fn check_order(&self) -> Option<AttributeError> {
+        let (ordered, running) = (Attribute::EachOrdered, Attribute::EachRunning);
+        let is_ordered = self.text(ordered) == Some("true");
+        if self.has(Attribute::OnPark) && !is_ordered {
+            let reason = Wording::default().name(Attribute::OnPark).text(" is of no use without ");
+            let reason = reason.name(ordered).text(": it says who goes on behind a parked job");
+            let help = Wording::new("add ").set(ordered, "true");
+            let fault = AttributeError::new(Attribute::OnPark, reason).about_presence();
+            return Some(fault.with_help(help));
+        }
+        if !is_ordered || self.text(running) == Some("1") {
+            return None;
+        }
+        let reason = Wording::default().name(ordered).text(" needs ").set(running, "1");
+        let reason = reason.text(": jobs that run beside each other have no order");
+        let help = Wording::new("write ").set(running, "1");
+        Some(AttributeError::new(ordered, reason).with_help(help).about_presence())
     }
 }
 

@@ -130,6 +130,15 @@ words! {
         Abandon = "abandon",
     }
 
+    /// The policy for jobs behind one that is parked, in a partition whose jobs start in their order.
+    OnPark {
+        /// They go on.
+        #[default]
+        GoOn = "go_on",
+        /// They wait until a person retries or deletes it.
+        Hold = "hold",
+    }
+
     /// The order in which due durable jobs run.
     Priority {
         /// After those of a higher priority.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    Limit, LimitSpec, OnLost, Overlap, Payload, Priority, Rate, Rule, ScheduleSpec,
+    Limit, LimitSpec, OnLost, OnPark, Overlap, Payload, Priority, Rate, Rule, ScheduleSpec,
 };
 
 use crate::body::{POISON, WORK};
@@ -138,7 +138,11 @@ fn limits(rng: &mut Rng) -> LimitSpec {
             ordered: None,
         }
     };
-    let (all, each) = (limit(4), limit(2));
+    let (all, mut each) = (limit(4), limit(2));
+    if rng.below(3) == 0 {
+        let on_park = if rng.below(4) == 0 { OnPark::Hold } else { OnPark::GoOn };
+        (each.running, each.ordered) = (Some(1), Some(on_park));
+    }
     LimitSpec { task: WORK.to_owned(), all, each, ..LimitSpec::default() }
 }
 

@@ -331,7 +331,7 @@ impl<'a> Lanes for ModelLanes<'a> {
         let of = |row: &&&JobRow| row.lane() == Some(partition) && names.contains(&row.job.task);
         let jobs = self.rows.iter().filter(of).map(|row| &row.job);
         let jobs = jobs.filter(|job| !job.is_expired(self.now));
-        Ok(jobs.min_by_key(|job| job.place()))
+        Ok(jobs.min_by_key(|job| job.place_in_order()))
     }
 
     fn parked(&self, names: &[String], partition: &str) -> Result<Option<JobId>, Infallible> {

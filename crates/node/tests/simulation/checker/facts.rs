@@ -53,6 +53,10 @@ pub(crate) struct Checker {
     pub(super) is_limited: bool,
     /// When jobs of each partition started, by the store's clock.
     pub(super) starts: Vec<(Option<String>, StoreTime)>,
+    /// The jobs of partitions that have begun and not ended, in the order of their first starts.
+    pub(super) begun: Vec<JobId>,
+    /// The instants before which jobs of partitions with order may not start.
+    pub(super) held: BTreeMap<JobId, StoreTime>,
 }
 
 #[derive(Debug)]

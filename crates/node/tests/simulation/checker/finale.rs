@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    Enqueued, JobFilter, JobState, Model, NewJob, Next, Store, StoreTime, StoredJob,
+    Enqueued, JobFilter, JobState, Model, NewJob, Next, OnPark, Store, StoreTime, StoredJob,
 };
 
 use super::facts::{Checker, short};
@@ -61,8 +61,17 @@ impl Checker {
     pub(crate) fn unfinished(&self, model: &Model, store_now: StoreTime) -> Vec<String> {
         let soon = store_now.after(Duration::from_secs(60));
         let jobs = model.jobs(&JobFilter::default(), u32::MAX).unwrap_or_default();
-        let unfinished = jobs.iter().filter(|job| {
-            job.state == JobState::Running || (job.state == JobState::Ready && job.run_at < soon)
+        let on_park = self.limits.as_ref().and_then(|limits| limits.each.ordered);
+        let is_held = |job: &StoredJob| {
+            on_park == Some(OnPark::Hold)
+                && jobs.iter().any(|other| {
+                    other.state == JobState::Parked
+                        && (&other.task, &other.partition) == (&job.task, &job.partition)
+                })
+        };
+        let unfinished = jobs.iter().filter(|job| match job.state {
+            JobState::Ready => job.run_at < soon && !is_held(job),
+            state => state == JobState::Running,
         });
         let name =
             |job: &StoredJob| format!("{} of {} is {}", short(job.id), job.task, job.state.word());

@@ -95,11 +95,13 @@ impl Checker {
                     self.enqueued(job, *answer, store_now);
                     if let scheduler_store::Enqueued::Replaced(other) = answer {
                         self.begins_anew(*other);
+                        self.begun.retain(|id| id != other);
                     }
                 }
             }
             _ => {}
         }
+        self.keep_places(model);
     }
 
     fn node_asked(

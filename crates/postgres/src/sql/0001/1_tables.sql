@@ -160,6 +160,8 @@ create index job_ready on {s}.job (task, queue, priority, kind, run_at, id) wher
 create index job_lane on {s}.job (task, queue, (kind >> 5), lane, priority desc, run_at, id) where lane is not null;
 -- A running job takes a place of the limits of its task and of its partition. Nothing else does, so that no place is ever lost.
 create index job_partition on {s}.job (task, partition) where state = 'running' and partition is not null;
+-- In a partition with order none starts before one that has begun.
+create index job_held on {s}.job (task, partition, priority desc, run_at, id) where state = 'ready' and held_until is not null;
 -- A parked job may hold those behind it.
 create index job_parked_partition on {s}.job (task, partition, id) where state = 'parked' and partition is not null;
 -- Jobs that expire unless they are claimed.

@@ -77,10 +77,11 @@ define in_group(group) as $$
 j.lane is not null and j.task = {group}.task and j.queue = {group}.queue and j.kind >> 5 = {group}.version
 $$;
 
--- The first due job of a partition, whatever its queue and version, and when it is tried again if that is later; and a parked job behind
--- which none starts.
+-- The first due job of a partition, whatever its queue and version: one that has begun before all others. It may be tried again later, and
+-- a parked job may hold it.
 create type {s}.partition_order as (
-  head uuid, priority smallint, run_at timestamptz, task text, queue text, version bigint, held_until timestamptz, parked uuid);
+  head uuid, has_begun boolean, priority smallint, run_at timestamptz, task text, queue text, version bigint, held_until timestamptz,
+  parked uuid);
 
 create function {s}.order_of(p_limits {s}.limits, p_lane text, p_now bigint) returns {s}.partition_order
 language plpgsql stable set {path} as $$
@@ -88,22 +89,28 @@ declare
   v {s}.partition_order;
   v_now timestamptz := '1970-01-01 00:00:00+00'::timestamptz + p_now / 1000 * '1 microsecond'::interval;
 begin
-  with recursive g as (
-    select n.task, x.queue, x.version from unnest(p_limits.names) n(task) cross join lateral (
-      select j.queue, j.kind >> 5 as version from {s}.job j where j.lane is not null and j.task = n.task
-      order by j.queue, (j.kind >> 5) limit 1) x
-    union all
-    select g.task, x.queue, x.version from g cross join lateral (
-      select j.queue, j.kind >> 5 as version from {s}.job j
-      where j.lane is not null and j.task = g.task and (j.queue, j.kind >> 5) > (g.queue, g.version)
-      order by j.queue, (j.kind >> 5) limit 1) x)
-  select h.id, h.priority, h.run_at, h.task, h.queue, h.version, case when h.held_until > v_now then h.held_until end
-  into v.head, v.priority, v.run_at, v.task, v.queue, v.version, v.held_until
-  from (
-    select g.*, x.* from g cross join lateral (
-      select j.id, j.priority, j.run_at, j.held_until from {s}.job j where {in_group(g)} and j.lane = p_lane and {not_expired(v_now)}
-      order by j.priority desc, j.run_at, j.id limit 1) x) h
-  order by h.priority desc, h.run_at, h.id limit 1;
+  select j.id, true, j.priority, j.run_at, j.task, j.queue, j.kind >> 5, case when j.held_until > v_now then j.held_until end
+  into v.head, v.has_begun, v.priority, v.run_at, v.task, v.queue, v.version, v.held_until
+  from {s}.job j where j.state = 'ready' and j.held_until is not null and j.task = any(p_limits.names) and j.partition = p_lane
+  order by j.priority desc, j.run_at, j.id limit 1;
+  if not found then
+    with recursive g as (
+      select n.task, x.queue, x.version from unnest(p_limits.names) n(task) cross join lateral (
+        select j.queue, j.kind >> 5 as version from {s}.job j where j.lane is not null and j.task = n.task
+        order by j.queue, (j.kind >> 5) limit 1) x
+      union all
+      select g.task, x.queue, x.version from g cross join lateral (
+        select j.queue, j.kind >> 5 as version from {s}.job j
+        where j.lane is not null and j.task = g.task and (j.queue, j.kind >> 5) > (g.queue, g.version)
+        order by j.queue, (j.kind >> 5) limit 1) x)
+    select h.id, h.priority, h.run_at, h.task, h.queue, h.version
+    into v.head, v.priority, v.run_at, v.task, v.queue, v.version
+    from (
+      select g.*, x.* from g cross join lateral (
+        select j.id, j.priority, j.run_at from {s}.job j where {in_group(g)} and j.lane = p_lane and {not_expired(v_now)}
+        order by j.priority desc, j.run_at, j.id limit 1) x) h
+    order by h.priority desc, h.run_at, h.id limit 1;
+  end if;
   if p_limits.ordered = 'hold' then
     select j.id into v.parked from {s}.job j where j.state = 'parked' and j.partition = p_lane and j.task = any(p_limits.names)
     order by j.id limit 1;
@@ -184,6 +191,13 @@ begin
   select w.n, w.lane, w.by_running, w.opens_at, w.is_open, w.opened from w;
 end $$;
 
+-- The starts that locked lanes have room for.
+define open_lanes(locked, per, limits, now) as $$
+(
+          select u.lane, u.n, y.by_running, y.arrival, least({per}, y.by_running, y.by_rate) as size, (y.o).head
+          from unnest({locked}) with ordinality u(lane, n) cross join lateral {lane_room(u.lane, {limits}, {now})} y)
+$$;
+
 -- The jobs that a claim takes of a group, which it locks with their lanes: the first of each lane, then the second of each.
 --
 -- INVARIANT: of what a limit counts no more runs than it says. A lane is locked, and the jobs that run are counted by a later statement,
@@ -210,6 +224,7 @@ declare
   v_found bigint[];
   v_rooms bigint[];
   v_arrivals bigint[];
+  v_rows refcursor;
   v_row record;
 begin
   select '{}'::uuid[], 0, 0, 0, false, false, v_limits.ordered is not null
@@ -249,21 +264,30 @@ begin
     v_per := (v_room + cardinality(v_locked) - 1) / cardinality(v_locked);
     v_taken := array_fill(0::bigint, array[cardinality(v_locked)]);
     select v_taken, v_taken, v_taken into v_found, v_rooms, v_arrivals;
-    for v_row in
-      with open as materialized (
-        select u.lane, u.n, y.by_running, y.arrival, least(v_per, y.by_running, y.by_rate) as size, (y.o).head
-        from unnest(v_locked) with ordinality u(lane, n) cross join lateral {lane_room(u.lane, v_limits, v_now)} y)
-      select o.lane, o.n, o.by_running, o.arrival, o.size, o.head, x.id, x.kind, x.bytes,
-        row_number() over (partition by o.n order by x.priority desc, x.run_at, x.id) as k
-      from open o cross join lateral (
-        select j.id, j.priority, j.run_at, j.kind, octet_length(j.payload) as bytes from {s}.job j
-        where {in_group(p_group)} and j.lane = o.lane and {not_expired(p_time)}
-          and (j.held_until is null or j.held_until <= p_time)
-        order by j.priority desc, j.run_at, j.id limit greatest(o.size, 0) for update skip locked) x
-      order by k, o.n
+    if v_limits.ordered is null then
+      open v_rows for
+        with open as materialized {open_lanes(v_locked, v_per, v_limits, v_now)}
+        select o.lane, o.n, o.by_running, o.arrival, x.id, x.kind, x.bytes,
+          row_number() over (partition by o.n order by x.priority desc, x.run_at, x.id) as k
+        from open o cross join lateral (
+          select j.id, j.priority, j.run_at, j.kind, octet_length(j.payload) as bytes from {s}.job j
+          where {in_group(p_group)} and j.lane = o.lane and {not_expired(p_time)}
+            and (j.held_until is null or j.held_until <= p_time)
+          order by j.priority desc, j.run_at, j.id limit greatest(o.size, 0) for update skip locked) x
+        order by k, o.n;
+    else
+      -- While another transaction has locked the first one, none starts.
+      open v_rows for
+        with open as materialized {open_lanes(v_locked, v_per, v_limits, v_now)}
+        select o.lane, o.n, o.by_running, o.arrival, x.id, x.kind, x.bytes
+        from open o cross join lateral (
+          select j.id, j.kind, octet_length(j.payload) as bytes from {s}.job j
+          where j.id = any(array[o.head]) and {in_group(p_group)} and j.lane = o.lane for update skip locked) x
+        where o.size > 0 order by o.n;
+    end if;
     loop
-      -- The first one is locked by another transaction: none starts before it.
-      continue when v_row.head <> v_row.id;
+      fetch v_rows into v_row;
+      exit when not found;
       v_found[v_row.n] := v_found[v_row.n] + 1;
       v_rooms[v_row.n] := v_row.by_running;
       v_arrivals[v_row.n] := v_row.arrival;

@@ -136,7 +136,7 @@ declare
 begin
   for j in
     -- A clock that is set back makes no job wait again that was due.
-    select k.id, k.priority, k.run_at as place, greatest(case when k.lane is null then k.run_at else least(k.run_at, v_at) end, k.held_until) as run_at,
+    select k.id, k.held_until is not null as has_begun, k.priority, k.run_at as place, greatest(case when k.lane is null then k.run_at else least(k.run_at, v_at) end, k.held_until) as run_at,
        k.task, k.queue, k.payload_version, coalesce(k.partition, '') as partition
     from {s}.job k where k.id = any(p_ids) and k.state = 'ready' order by k.id
   loop
@@ -154,7 +154,8 @@ begin
       then {opens_at(v_arrival, v_now, l.all_gap, l.all_burst)} end;
     select l.each_running, coalesce(l.each_running - y.by_running, 0), y.rate_opens_at, (y.o).parked,
       -- A poll brings the job into its lane before it claims one.
-      case when (-(y.o).priority, (y.o).run_at, (y.o).head) < (-j.priority, j.place, j.id) then (y.o).head end
+      case when ((y.o).has_begun is null, -(y.o).priority, (y.o).run_at, (y.o).head) < (not j.has_begun, -j.priority, j.place, j.id)
+        then (y.o).head end
     into each_limit, each_running, each_opens_at, each_parked, each_head
     from {lane_room(j.partition, l, v_now)} y;
     return next;
