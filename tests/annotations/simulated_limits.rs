@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use scheduler::store::{JobFilter, JobState, StoredJob};
 use scheduler::testing::*;
-use scheduler::{Job, Limit, Run, job, scheduled};
+use scheduler::{Job, Limit, OnPark, Run, job, scheduled};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -67,6 +67,28 @@ fn text(#[payload] tenant: u8) {
     assert!(tenant > 0);
 }
 
+/// The numbers of the bookings of each account, as their runs have ended.
+#[derive(Default)]
+struct Books(Mutex<BTreeMap<String, Vec<u32>>>);
+
+#[job(name = "book", each(running = 1, ordered), partition = of.0, retry(max = 9, base = "20s"))]
+fn book(#[payload] of: (String, u32), run: Run, books: &Books) -> Result<(), String> {
+    if of.1 % 3 == 1 && run.attempt() < 3 {
+        return Err("locked".to_owned());
+    }
+    books.0.lock().expect("no run panics").entry(of.0).or_default().push(of.1);
+    Ok(())
+}
+
+#[job(name = "ship", each(running = 1, ordered, on_park = "hold"), partition = of.0)]
+fn ship(#[payload] of: (String, u32), books: &Books) -> Result<(), String> {
+    let mut books = books.0.lock().expect("no run panics");
+    let shipped = books.entry(of.0).or_default();
+    let is_mended = shipped.contains(&0);
+    shipped.push(of.1);
+    if of.1 == 1 && !is_mended { Err("no such street".to_owned()) } else { Ok(()) }
+}
+
 #[job(name = "code", expires = "1m", max_concurrent = 1)]
 async fn code(run: Run) {
     run.sleep_async(secs(50)).await;
@@ -78,20 +100,22 @@ fn index(#[payload] page: u32) {
 }
 
 fn program(sim: Sim) -> Sim {
-    sim.tasks(scheduler::tasks![send, call, export, mail, report, text, code, index])
+    sim.tasks(scheduler::tasks![send, call, export, mail, report, text, code, index, book, ship])
 }
 
 fn cluster() -> (Cluster, Arc<Running>) {
     let running = Arc::new(Running::default());
     let shared = Arc::clone(&running);
     let cluster = Sim::cluster("2026-01-01T00:00:00Z", 3, move |sim| {
-        program(sim).manage_shared(Arc::clone(&shared))
+        program(sim).manage_shared(Arc::clone(&shared)).manage(Books::default())
     });
     (cluster, running)
 }
 
 fn sim() -> Sim {
-    program(Sim::at("2026-01-01T00:00:00Z").with_store()).manage(Running::default())
+    program(Sim::at("2026-01-01T00:00:00Z").with_store())
+        .manage(Running::default())
+        .manage(Books::default())
 }
 
 fn enqueue(cluster: &Cluster, job: impl Fn() -> Job, count: usize) {
@@ -164,6 +188,58 @@ fn each_partition_has_a_rate_of_its_own() {
     assert_eq!(done(&sim.jobs(), "text"), 12);
 }
 
+/// Two of each three bookings fail at first; those behind them wait, and other accounts go on. So they do when a process dies.
+#[test]
+fn jobs_of_a_partition_start_in_order_also_after_failures_and_kills() {
+    let books = Arc::new(Books::default());
+    let shared = Arc::clone(&books);
+    let mut cluster = Sim::cluster("2026-01-01T00:00:00Z", 3, move |sim| {
+        program(sim).manage(Running::default()).manage_shared(Arc::clone(&shared))
+    });
+    cluster.takes("book", secs(2));
+    for number in 0..9 {
+        for account in ["ada", "bob"] {
+            cluster.jobs().enqueue(book::job((account.to_owned(), number))).expect("it is stored");
+        }
+    }
+    for process in 0..3 {
+        cluster.advance(secs(15));
+        cluster.kill(process);
+        cluster.advance(secs(5));
+        cluster.restart(process);
+    }
+    cluster.advance(minutes(30));
+    let books = books.0.lock().expect("no run panics");
+    for account in ["ada", "bob"] {
+        let mut ended = books[account].clone();
+        // A run whose process dies at its end ends again in the next one.
+        ended.dedup();
+        assert_eq!(ended, (0..9).collect::<Vec<_>>(), "{account}");
+    }
+}
+
+#[test]
+fn jobs_behind_a_parked_one_wait_until_it_is_retried() {
+    let books = Arc::new(Books::default());
+    let sim = program(Sim::at("2026-01-01T00:00:00Z").with_store()).manage(Running::default());
+    let mut sim = sim.manage_shared(Arc::clone(&books));
+    let jobs: Vec<Job> =
+        [1, 2].into_iter().map(|number| ship::job(("ada".to_owned(), number))).collect();
+    let ids: Vec<_> = jobs.iter().map(Job::id).collect();
+    sim.jobs().enqueue_all(jobs).expect("they are stored");
+    sim.advance(minutes(1));
+    assert_eq!(done(&sim.jobs(), "ship"), 0);
+    let why = sim.jobs().why(ids[1]).expect("it answers").expect("it waits").to_string();
+    assert_eq!(
+        why,
+        format!("job {} of its partition is parked, and holds those behind it", ids[0])
+    );
+    books.0.lock().expect("no run panics").entry("ada".to_owned()).or_default().push(0);
+    sim.jobs().retry(ids[0]).expect("it answers");
+    sim.advance(secs(1));
+    assert_eq!(done(&sim.jobs(), "ship"), 2);
+}
+
 /// A partition alone has no limit: its jobs take turns with those of others.
 #[test]
 fn a_tenant_with_many_jobs_does_not_starve_others() {
@@ -219,9 +295,11 @@ fn settings_replace_limits_and_switch_them_off() {
     assert_eq!(
         shown,
         [
+            "book each: 1 running, in order",
             "export all: 3 running",
             "report all: 1 running",
             "send each: 2 running, 100 starts in 60s, 10 at once",
+            "ship each: 1 running, in order, none behind a parked one",
             "text each: 2 running, 3 starts in 1s, 2 at once",
         ]
     );
@@ -268,6 +346,9 @@ fn a_limit_by_hand_is_of_the_task_that_had_the_name_and_is_checked() {
         (Limit::each().running(0), "invalid `each.running`: `0` is too few"),
         (Limit::all().rate("10 per minute"), "help: write `rate = \"10/1m\"`"),
         (Limit::all().rate("10/1m").burst(11), "invalid `limit.burst`: it is more than"),
+        (Limit::each().running(2).ordered(), "`each.ordered` needs `running = 1`"),
+        (Limit::each().running(1).on_park(OnPark::Hold), "of no use without `each.ordered`"),
+        (Limit::all().running(1).ordered(), "`ordered` is of the jobs of each partition"),
     ] {
         let error = sim.jobs().set_limit("mail", limit).expect_err("a fault").to_string();
         assert!(error.contains(expected), "{error}");
@@ -300,6 +381,12 @@ fn faulty_limits_in_settings_are_errors_of_the_start() {
             "report.each.running = 1",
             ["`each.running` is of no use beside `cron`", "only a `#[job]`"],
         ),
+        (
+            "send.each.ordered = true",
+            ["`each.ordered` needs `each.running = 1`", "write `each.running = 1`"],
+        ),
+        ("send.each.on-park = \"hold\"", ["of no use without `each.ordered`", "add"]),
+        ("send.each.on-park = \"stay\"", ["invalid `each.on-park`", "unknown word `stay`"]),
         ("export.limit.burst = 1", ["`limit.burst` is of no use without `limit.rate`", "10"]),
     ] {
         let settings = Box::leak(format!("[scheduler.tasks]\n{settings}\n").into_boxed_str());

@@ -57,4 +57,13 @@ fn in_memory() {}
 #[scheduled(fixed_rate = "1s", name = "of-each", durable, each(running = 1), partition = "a")]
 fn of_each() {}
 
+#[job(name = "beside", each(running = 2, ordered), partition = _it)]
+fn beside(#[payload] _it: u8) {}
+
+#[job(name = "unordered", each(running = 1, on_park = "hold"), partition = _it)]
+fn unordered(#[payload] _it: u8) {}
+
+#[job(name = "all", limit(running = 1, ordered))]
+fn all() {}
+
 fn main() {}

@@ -34,7 +34,7 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "NUMBER", requires = "rate")]
     burst: Option<u32>,
     /// The jobs of a partition start in their order, each after the one before it has ended: behind a parked one they go on, or hold
-    #[arg(long, value_name = "ON_PARK", value_parser = ["go_on", "hold"], num_args = 0..=1, default_missing_value = "go_on", requires_all = ["each", "running"])]
+    #[arg(long, value_name = "ON_PARK", value_parser = ["go_on", "hold"], num_args = 0..=1, default_missing_value = "go_on", requires = "running", conflicts_with = "all")]
     ordered: Option<String>,
     /// Why, for others to read
     #[arg(long, value_name = "TEXT")]

@@ -51,12 +51,18 @@ fn a_limit_is_set_and_those_in_the_code_restored() {
     let stub = Stub::of(vec![
         (path, 202, of_send(true)),
         (path, 202, of_send(true)),
+        (path, 202, of_send(true)),
+        (path, 202, of_send(true)),
         (path, 202, of_send(false)),
     ]);
     let set = ["limit", "shop::send", "--each", "--running", "2", "--reason", "slow"];
     let done = "send: each partition: 2 running; to restore those in the code: scheduler limit send --reset\n";
     assert_eq!(ask(&stub, &set).output, done);
     ask(&stub, &["limit", "shop::send", "--all", "--rate", "100/1m", "--burst", "5", "--json"]);
+    for on_park in [&["--ordered"][..], &["--ordered", "hold"]] {
+        let one = ["limit", "shop::send", "--each", "--running", "1"];
+        ask(&stub, &[&one, on_park].concat());
+    }
     let reset = ask(&stub, &["limit", "shop::send", "--reset", "--reason", "fast"]);
     assert_eq!((&*reset.output, reset.code), ("send: each partition: 5 running\n", 0));
     let asked = stub.asked();
@@ -65,6 +71,8 @@ fn a_limit_is_set_and_those_in_the_code_restored() {
     let expected = [
         json!({ "scope": "each", "running": 2, "reason": "slow" }),
         json!({ "scope": "all", "rate": "100/1m", "burst": 5 }),
+        json!({ "scope": "each", "running": 1, "ordered": "go_on" }),
+        json!({ "scope": "each", "running": 1, "ordered": "hold" }),
         json!({ "reason": "fast", "reset": true }),
     ];
     assert_eq!(bodies.collect::<Vec<_>>(), expected);
@@ -74,12 +82,15 @@ fn a_limit_is_set_and_those_in_the_code_restored() {
         &["limit", "send", "--running", "2"],
         &["limit", "send", "--each", "--all", "--running", "2"],
         &["limit", "send", "--each", "--running", "2", "--burst", "2"],
+        &["limit", "send", "--all", "--running", "1", "--ordered"],
+        &["limit", "send", "--each", "--running", "1", "--ordered", "yes"],
+        &["limit", "send", "--reset", "--ordered"],
         &["limit", "send", "--reset", "--running", "2"],
         &["limit", "--each", "--running", "2"],
     ] {
         assert_eq!(ask(&stub, unclear).code, 2, "{unclear:?}");
     }
-    assert_eq!(stub.asked().len(), 3);
+    assert_eq!(stub.asked().len(), 5);
 }
 
 #[test]

@@ -37,3 +37,18 @@ pub(crate) fn wait(app: &App, wait: &JobWait) -> Result<Wait, Problem> {
     }
     Ok(Wait { text: reason.to_string(), pause, ..by_name(wait)? })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scheduler::store::JobId;
+
+    #[test]
+    fn a_job_behind_another_names_it() {
+        let [own, other] = [1, 2].map(|id| JobId::from_uuid(scheduler::store::Uuid::from_u128(id)));
+        let wait = JobWait::new(own, WaitReason::Behind { job: other, is_parked: true });
+        let shown: Wait = by_name(&wait).expect("it has all that the API shows");
+        assert_eq!(shown.reason, "behind");
+        assert_eq!((shown.job, shown.is_parked), (Some(other.to_string()), Some(true)));
+    }
+}

@@ -128,6 +128,9 @@ fn a_limit_is_set_and_restored_by_hand_by_operators_and_noted() {
     let again = json!({ "scope": "each", "rate": each["byHand"]["rate"] });
     assert_eq!(post("send", again).status, 202);
     for (body, word) in [
+        (json!({ "scope": "each", "running": 1, "ordered": "yes" }), "`go_on` or `hold`"),
+        (json!({ "scope": "each", "running": 2, "ordered": "go_on" }), "needs `running = 1`"),
+        (json!({ "reset": true, "ordered": "hold" }), "`reset` stands alone"),
         (json!({}), "`scope` is `all`"),
         (json!({ "scope": "every", "running": 1 }), "`scope` is `all`"),
         (json!({ "scope": "each" }), "it limits nothing"),
@@ -233,5 +236,16 @@ fn metrics_have_the_due_jobs_that_limits_hold_back_and_ask_nothing_without_limit
     metrics(&served);
     let asked = store.take_asked();
     assert_eq!((asked.get("limits"), asked.get("limit_depths")), (None, Some(&1)), "one for all");
+    served.stop();
+}
+
+#[test]
+fn an_order_is_set_by_hand() {
+    let served = served(&dashboard(), &Moody::new());
+    let body = json!({ "scope": "each", "running": 1, "ordered": "hold" }).to_string();
+    let set = served.post("/api/v1/tasks/send/limit", &body).json();
+    let each = &set["limits"][1]["byHand"];
+    let text = "1 running, in order, none behind a parked one";
+    assert_eq!((&each["ordered"], &each["text"]), (&json!("hold"), &json!(text)));
     served.stop();
 }

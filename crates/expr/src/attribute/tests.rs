@@ -393,17 +393,19 @@ fn a_rate_is_a_number_of_starts_and_a_time() {
     check(Attribute::EachRunning, "0", "is too few; write at least `1`, or `-` for none");
 }
 
+/// The faults of the attributes of a job, with their help.
+fn of_job(given: &[(Attribute, &str)]) -> Vec<String> {
+    let faults = Attribute::check_together(given, RuleKind::Job, None);
+    let text = |error: &super::AttributeError| match error.help() {
+        Some(help) => format!("{error}; {help}"),
+        None => error.to_string(),
+    };
+    faults.iter().map(text).collect()
+}
+
 #[test]
 fn a_burst_is_a_part_of_its_rate() {
     use Attribute::{EachBurst, EachRate, LimitBurst, LimitRate, LimitRunning};
-    let of_job = |given: &[(Attribute, &str)]| {
-        let faults = Attribute::check_together(given, RuleKind::Job, None);
-        let texts = faults.iter().map(|error| match error.help() {
-            Some(help) => format!("{error}; {help}"),
-            None => error.to_string(),
-        });
-        texts.collect::<Vec<String>>()
-    };
     let right: [&[(Attribute, &str)]; 5] = [
         &[(LimitRate, "10/1m"), (LimitBurst, "10")],
         &[(LimitRate, "1/1m"), (EachRate, "2/1m"), (EachBurst, "2")],
@@ -430,6 +432,21 @@ fn a_burst_is_a_part_of_its_rate() {
     for given in [&[(EachRate, "1/36500d")][..], &[(EachRate, "2/20000d"), (EachBurst, "2")]] {
         assert!(of_job(given)[0].contains("in a hundred years; write a shorter time"), "{given:?}");
     }
+}
+
+#[test]
+fn only_jobs_that_run_one_by_one_have_an_order() {
+    use Attribute::{EachOrdered, EachRunning, OnPark};
+    let ordered = (EachOrdered, "true");
+    assert_eq!(of_job(&[(EachRunning, "1"), ordered, (OnPark, "hold")]), [""; 0]);
+    assert_eq!(of_job(&[(EachOrdered, "false"), (EachRunning, "2")]), [""; 0]);
+    let needs = "`each.ordered` needs `running = 1`: jobs that run beside each other have no order; \
+                 write `running = 1`";
+    assert_eq!(of_job(&[(EachRunning, "2"), ordered]), [needs]);
+    assert_eq!(of_job(&[ordered]), [needs]);
+    let useless = "`each.on_park` is of no use without `each.ordered`: it says who goes on behind a parked job; \
+                   add `ordered = true`";
+    assert_eq!(of_job(&[(EachRunning, "1"), (OnPark, "hold")]), [useless]);
 }
 
 #[test]
