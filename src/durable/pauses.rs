@@ -95,6 +95,36 @@ impl Jobs {
         self.resume_jobs(signature.as_ref(), &PauseScope::Queue(queue.to_owned()))
     }
 
+    /// Pauses one [partition](crate::store::NewJob::partition) of a kind of job, as [`pause_task`](Self::pause_task) does all of them.
+    /// [`pauses`](Self::pauses) does not list it, [`partitions`](Self::partitions) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`pause_task`](Self::pause_task).
+    pub fn pause_partition(
+        &self,
+        task: &str,
+        partition: &str,
+        pause: &Pause,
+    ) -> Result<(), JobsError> {
+        let signature = self.signature_or(pause.by.as_deref());
+        let pause = self.ending(pause)?;
+        self.each_name(task, signature.as_ref(), |name, by| {
+            self.pause_jobs(by, &PauseScope::Partition(name, partition.to_owned()), &pause)
+        })
+    }
+
+    /// Ends the pause of a partition. Jobs that waited are due. Does nothing if it is not paused.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    pub fn resume_partition(&self, task: &str, partition: &str) -> Result<(), JobsError> {
+        self.each_name(task, self.signature().as_ref(), |name, by| {
+            self.resume_jobs(by, &PauseScope::Partition(name, partition.to_owned()))
+        })
+    }
+
     /// Pauses a process by its [session](Self::sessions): from its next poll on it takes no jobs and fires no ticks, which other
     /// processes do. It gives back the jobs that it has claimed and not begun, and its runs end. A session of the process that replaces
     /// this one is paused, too; a process that starts again is not.
@@ -130,7 +160,7 @@ impl Jobs {
         let pauses = self.inner.client.call(|store| store.pauses())?;
         let kinds = pauses.iter().filter_map(|paused| match &paused.scope {
             PauseScope::Task(name) => Some((name.clone(), paused.pause.clone())),
-            PauseScope::Queue(_) => None,
+            PauseScope::Queue(_) | PauseScope::Partition(..) => None,
         });
         self.inner.pauses.answer(Paused::Kinds, question, kinds);
         self.report_pauses();
@@ -142,7 +172,7 @@ impl Jobs {
         let former = self.former_names(task).unwrap_or_default();
         let is_of = |scope: &PauseScope| match scope {
             PauseScope::Task(name) => name == task || former.contains(&&**name),
-            PauseScope::Queue(_) => false,
+            PauseScope::Queue(_) | PauseScope::Partition(..) => false,
         };
         Ok(self.pauses()?.iter().any(|paused| is_of(&paused.scope)))
     }

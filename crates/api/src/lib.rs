@@ -81,7 +81,8 @@ pub use jobs::{
     Jobs, JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues, UnknownTask,
 };
 pub use limits::{
-    Limit, LimitByHand, LimitRequest, LimitValue, Limits, Partition, TaskLimits, Wait,
+    Limit, LimitByHand, LimitRequest, LimitValue, Limits, Partition, PartitionRequest, TaskLimits,
+    Wait,
 };
 pub use tasks::{
     Changed, ClockChange, Counters, Durations, FailedAttempt, FireTime, LastRun, Minutes,
@@ -193,6 +194,7 @@ json! {
         count: u64,
     } optional {
         queue: String,
+        partition: String,
         schedule: String,
         job: String,
         /// The jobs or the tasks, in words, if several were meant.

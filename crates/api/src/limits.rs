@@ -58,8 +58,20 @@ json! {
         due: u64,
         running: u64,
     } optional {
-        /// When its rate allows the next start, if it allows none now.
+        /// When the next job may start, if none may now and time alone brings it.
         opens_at: String,
+        pause: Pause,
+    }
+
+    /// The body of `POST /tasks/{name}/partitions/pause` and `…/resume`.
+    #[serde(deny_unknown_fields)]
+    struct PartitionRequest {
+    } optional {
+        /// It has to be there; empty for the one without a name.
+        partition: String,
+        reason: String,
+        until: String,
+        for_ms: u64,
     }
 
     /// The body of `POST /tasks/{name}/limit`: a limit in place of the one in the code, or `reset`.
@@ -87,7 +99,7 @@ json! {
         text: String,
     } optional {
         due_at: String,
-        /// `task` or `queue` that is paused; `all` or `each` of a limit.
+        /// `task`, `queue` or `partition` that is paused; `all` or `each` of a limit.
         scope: String,
         /// The name of what is paused.
         name: String,

@@ -113,6 +113,7 @@ impl StoreDetails {
             match pause.scope {
                 PauseScope::Task(task) => details.paused_tasks.push(task),
                 PauseScope::Queue(queue) => details.paused_queues.push(queue),
+                PauseScope::Partition(..) => {}
             }
         }
         details

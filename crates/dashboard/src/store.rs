@@ -125,7 +125,7 @@ fn long_from(jobs: &Jobs, task: String) -> Result<Duration, JobsError> {
 fn task_of(paused: &JobPause) -> Option<&str> {
     match &paused.scope {
         PauseScope::Task(name) => Some(name),
-        PauseScope::Queue(_) => None,
+        PauseScope::Queue(_) | PauseScope::Partition(..) => None,
     }
 }
 
@@ -353,7 +353,7 @@ impl Store {
         queues.extend(stored.map(|schedule| schedule.definition.queue.clone()));
         queues.extend(known.get().pauses.iter().filter_map(|paused| match &paused.scope {
             PauseScope::Queue(queue) => Some(queue.clone()),
-            PauseScope::Task(_) => None,
+            PauseScope::Task(_) | PauseScope::Partition(..) => None,
         }));
         queues
     }

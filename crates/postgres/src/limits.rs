@@ -129,13 +129,18 @@ pub(crate) fn read_wait(row: &Row) -> Result<JobWait, Error> {
     Ok(JobWait::new(id, reason))
 }
 
-/// The statement that reads partitions.
+/// The statement that reads partitions: first the columns of a pause.
 pub(crate) const PARTITIONS: &str = "select * from {s}.partitions($1, $2)";
 
 pub(crate) fn read_partition(row: &Row) -> Result<PartitionDepth, Error> {
-    let count = |at: usize| Ok::<_, Error>(row.try_get::<_, i64>(at)?.max(0).cast_unsigned());
-    let opens_at = row.try_get::<_, Option<At>>(3)?.map(|at| at.0);
-    Ok(PartitionDepth::new(row.try_get(0)?, count(1)?, count(2)?, opens_at))
+    let count = |name: &str| Ok::<_, Error>(row.try_get::<_, i64>(name)?.max(0).cast_unsigned());
+    let opens_at = row.try_get::<_, Option<At>>("opens_at")?.map(|at| at.0);
+    let (due, running) = (count("due")?, count("running")?);
+    let mut depth = PartitionDepth::new(row.try_get("partition")?, due, running, opens_at);
+    if row.try_get::<_, Option<String>>("scope")?.is_some() {
+        depth.pause = read_pause(row)?.map(|paused| paused.pause);
+    }
+    Ok(depth)
 }
 
 /// The statement that counts the due jobs of tasks that have a limit.

@@ -1,7 +1,7 @@
 //! Commands of people and of the program.
 
 use rusqlite::types::ToSqlOutput;
-use rusqlite::{params, params_from_iter};
+use rusqlite::{Row, params, params_from_iter};
 use scheduler_store::{
     ACTION_COLUMNS, Action, ActionFilter, BulkOutcome, Command, CommandAll, CommandOutcome, Fence,
     JobId, JobPause, JobState, Origin, Pause, PauseScope, Payload, Signature, StoreTime,
@@ -273,24 +273,26 @@ pub(crate) fn done_if(is_found: bool) -> CommandOutcome {
     if is_found { CommandOutcome::Done } else { CommandOutcome::NotFound }
 }
 
+/// A row of pauses.
+pub(crate) fn pause_at(row: &Row<'_>) -> rusqlite::Result<(Option<PauseScope>, Pause)> {
+    let (until, by, reason): (Option<i64>, String, String) =
+        (row.get(3)?, row.get(4)?, row.get(5)?);
+    let (since, until) = (StoreTime::from_micros(row.get(2)?), until.map(StoreTime::from_micros));
+    let scope = PauseScope::of(&row.get::<_, String>(0)?, row.get(1)?);
+    Ok((scope, Pause::new(since, until, &by, &reason)))
+}
+
 impl Tx<'_> {
     /// The pauses that hold, those of queues after those of tasks. Almost always there is none.
     pub(crate) fn pauses(&self) -> rusqlite::Result<Vec<JobPause>> {
         let rows = self.all(
             "SELECT scope, name, since, until, paused_by, reason FROM scheduler_pause \
-             WHERE until IS NULL OR until > ?1 ORDER BY scope DESC, name",
+             WHERE scope IN ('queue', 'task') AND (until IS NULL OR until > ?1) ORDER BY scope DESC, name",
             params![self.now.as_micros()],
-            |row| {
-                let until: Option<i64> = row.get(3)?;
-                let (by, reason): (String, String) = (row.get(4)?, row.get(5)?);
-                let (since, until) =
-                    (StoreTime::from_micros(row.get(2)?), until.map(StoreTime::from_micros));
-                let pause = Pause::new(since, until, &by, &reason);
-                let scope = PauseScope::of(&row.get::<_, String>(0)?, row.get(1)?);
-                Ok(scope.map(|scope| JobPause::new(scope, pause)))
-            },
+            pause_at,
         )?;
-        Ok(rows.into_iter().flatten().collect())
+        let paused = |(scope, pause): (Option<PauseScope>, _)| Some(JobPause::new(scope?, pause));
+        Ok(rows.into_iter().filter_map(paused).collect())
     }
 
     /// Pauses jobs. Pauses that are over are deleted, so that a poll does not read them.

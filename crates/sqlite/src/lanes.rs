@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use rusqlite::{Row, params, params_from_iter};
 use scheduler_store::{
     Arrival, JobId, JobState, JobWait, LIMIT_COLUMNS, LaneGroup, Lanes, LimitDepth, PartitionDepth,
-    Prune, Register, StoreTime, StoredJob, StoredLimits, TaskLimits, Uuid, WaitReason, empty_limit,
-    limit_depths, opens_at,
+    Pause, PauseScope, Prune, Register, StoreTime, StoredJob, StoredLimits, TaskLimits, Uuid,
+    WaitReason, empty_limit, limit_depths, partition_depth,
 };
 
+use crate::commands::pause_at;
 use crate::fields::{FieldReader, bound_all, sql};
 use crate::read::number;
 use crate::rows::SqliteJob;
@@ -32,6 +33,9 @@ const PARKED_OF_PARTITION: &str = "SELECT id FROM scheduler_job INDEXED BY sched
 /// The first queue and version of a task that has lanes, from a place on.
 const NEXT_GROUP: &str = "SELECT queue, payload_version FROM scheduler_job INDEXED BY scheduler_job_lane WHERE lane IS NOT NULL \
      AND task = ?1 AND (queue, payload_version) >= (?2, ?3) ORDER BY queue, payload_version LIMIT 1";
+
+const PAUSE: &str = "SELECT scope, name, since, until, paused_by, reason FROM scheduler_pause \
+     WHERE scope = ?1 AND name = ?2 AND (until IS NULL OR until > ?3)";
 
 const DUE_BY_PARTITION: &str = "SELECT lane, count(*) FROM scheduler_job INDEXED BY scheduler_job_lane \
      WHERE lane IS NOT NULL AND task = ?1 GROUP BY lane";
@@ -122,6 +126,13 @@ impl Lanes for Tx<'_> {
             .unwrap_or_default();
         }
         Ok(running)
+    }
+
+    fn pause(&self, scope: &PauseScope) -> rusqlite::Result<Option<Pause>> {
+        let (word, name) = (scope.word(), scope.name());
+        Ok(self
+            .first(PAUSE, params![word, name, self.now.as_micros()], pause_at)?
+            .map(|(_, it)| it))
     }
 
     fn arrival(&self, task: &str, partition: Option<&str>) -> rusqlite::Result<Option<Arrival>> {
@@ -231,8 +242,7 @@ impl Tx<'_> {
         counts.sort_by(|one, two| (two.1.0, &one.0).cmp(&(one.1.0, &two.0)));
         counts.truncate(limit as usize);
         let depth = |(partition, (due, running)): (String, (u64, u64))| {
-            let opens_at = opens_at(self, &limits, &partition)?;
-            Ok(PartitionDepth::new(partition, due, running, opens_at))
+            partition_depth(self, &limits, (partition, due, running))
         };
         counts.into_iter().map(depth).collect()
     }

@@ -151,7 +151,7 @@ CREATE INDEX scheduler_schedule_repair ON scheduler_schedule (name)
 
 -- Jobs that are paused: those of a task, or those in a queue.
 CREATE TABLE scheduler_pause (
-  scope TEXT NOT NULL CHECK (scope IN ('task', 'queue')),
+  scope TEXT NOT NULL CHECK (scope IN ('task', 'queue', 'partition')),
   name TEXT NOT NULL,
   since INTEGER NOT NULL,
   until INTEGER,

@@ -107,8 +107,8 @@ impl Signature {
     pub fn entry_of(&self, command: &Command, job: Option<&StoredJob>, now: StoreTime) -> Action {
         let name = command.target();
         let mut entry = self.entry(command.verb(), command.kind(), &name, now);
-        if let Command::PauseJobs { scope: PauseScope::Task(task), .. }
-        | Command::ResumeJobs { scope: PauseScope::Task(task) } = command
+        if let Command::PauseJobs { scope, .. } | Command::ResumeJobs { scope } = command
+            && let PauseScope::Task(task) | PauseScope::Partition(task, _) = scope
             && self.scope.is_none()
         {
             entry.task = Some(task.clone());
@@ -291,8 +291,17 @@ impl ColumnField for ActionId {
 }
 
 impl ColumnField for TargetKind {
-    const KIND: ColumnKind =
-        ColumnKind::Words(&["jobs", "job", "task", "tasks", "queue", "queues", "schedule", "node"]);
+    const KIND: ColumnKind = ColumnKind::Words(&[
+        "jobs",
+        "job",
+        "task",
+        "tasks",
+        "queue",
+        "queues",
+        "partition",
+        "schedule",
+        "node",
+    ]);
 
     fn value(&self) -> ColumnValue<'_> {
         ColumnValue::Text(Cow::Borrowed(self.word()))
@@ -354,6 +363,8 @@ pub enum TargetKind {
     Task,
     /// A queue.
     Queue,
+    /// A partition of a kind of job.
+    Partition,
     /// A schedule.
     Schedule,
     /// A job.
@@ -369,9 +380,10 @@ pub enum TargetKind {
 }
 
 impl TargetKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Task,
         Self::Queue,
+        Self::Partition,
         Self::Schedule,
         Self::Job,
         Self::Node,
@@ -392,6 +404,7 @@ impl TargetKind {
         match self {
             Self::Task => "task",
             Self::Queue => "queue",
+            Self::Partition => "partition",
             Self::Schedule => "schedule",
             Self::Job => "job",
             Self::Node => "node",
@@ -404,7 +417,7 @@ impl TargetKind {
     /// Returns true if it is one thing with a name.
     #[must_use]
     pub const fn is_named(self) -> bool {
-        matches!(self, Self::Task | Self::Queue | Self::Schedule | Self::Job)
+        matches!(self, Self::Task | Self::Queue | Self::Partition | Self::Schedule | Self::Job)
     }
 
     const fn several(self) -> Self {
@@ -412,7 +425,7 @@ impl TargetKind {
             Self::Task | Self::Schedule | Self::Tasks => Self::Tasks,
             Self::Queue | Self::Queues => Self::Queues,
             Self::Job | Self::Jobs => Self::Jobs,
-            Self::Node => Self::Node,
+            Self::Node | Self::Partition => self,
         }
     }
 }
@@ -443,6 +456,7 @@ impl Command {
             Self::PauseJobs { scope, .. } | Self::ResumeJobs { scope } => match scope {
                 PauseScope::Task(_) => TargetKind::Task,
                 PauseScope::Queue(_) => TargetKind::Queue,
+                PauseScope::Partition(..) => TargetKind::Partition,
             },
             Self::Cancel { .. } | Self::Retry { .. } | Self::Delete { .. } | Self::Edit { .. } => {
                 TargetKind::Job
@@ -491,9 +505,10 @@ impl Command {
     /// The name of the target, or its identity.
     fn target(&self) -> String {
         match (self, self.job()) {
-            (Self::PauseJobs { scope, .. } | Self::ResumeJobs { scope }, _) => {
-                scope.name().to_owned()
-            }
+            (Self::PauseJobs { scope, .. } | Self::ResumeJobs { scope }, _) => match scope {
+                PauseScope::Partition(_, partition) => partition.clone(),
+                _ => scope.name().into_owned(),
+            },
             (Self::SetLimit { task, .. }, _) => task.clone(),
             (_, Some(job)) => job.to_string(),
             _ => match self.node() {

@@ -2,6 +2,7 @@
 
 use crate::column::{ColumnValue, NEW_JOB_COLUMNS};
 use crate::command::Command;
+use crate::command::PauseScope;
 use crate::error::Refusal;
 use crate::job::NewJob;
 use crate::schedule::ScheduleSpec;
@@ -57,7 +58,11 @@ impl Command {
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
             Self::Put { definition } => definition.check(),
-            Self::PauseJobs { scope, .. } => check_name(scope.word(), scope.name()),
+            Self::PauseJobs { scope: PauseScope::Partition(task, partition), .. } => {
+                check_name("task", task)?;
+                if partition.is_empty() { Ok(()) } else { check_name("partition", partition) }
+            }
+            Self::PauseJobs { scope, .. } => check_name(scope.word(), &scope.name()),
             Self::SetLimit { task, .. } => check_name("task", task),
             Self::Reschedule { rule: Some(rule), .. } => long_text("rule", &rule.text),
             Self::Edit { payload: new, .. } => payload(&new.bytes),

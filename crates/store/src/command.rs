@@ -1,5 +1,6 @@
 //! Commands of people and of the program, answers, and pauses.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::action::Signature;
@@ -275,6 +276,20 @@ pub enum PauseScope {
     Task(String),
     /// The jobs in a queue.
     Queue(String),
+    /// Those of a task in a partition. Polls and lists of pauses name none of these.
+    #[serde(serialize_with = "serialize_partition")]
+    Partition(String, String),
+}
+
+/// Between a task and a partition in one name.
+const OF_TASK: char = '\u{1F}';
+
+fn serialize_partition<S: serde::Serializer>(
+    _: &str,
+    partition: &str,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.serialize_str(partition)
 }
 
 impl PauseScope {
@@ -284,40 +299,50 @@ impl PauseScope {
         match word {
             "task" => Some(Self::Task(name)),
             "queue" => Some(Self::Queue(name)),
+            "partition" => {
+                let (task, partition) = name.split_once(OF_TASK)?;
+                Some(Self::Partition(task.to_owned(), partition.to_owned()))
+            }
             _ => None,
         }
     }
 
-    /// `task` or `queue`.
+    /// `task`, `queue` or `partition`.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Task(_) => "task",
             Self::Queue(_) => "queue",
+            Self::Partition(..) => "partition",
         }
     }
 
-    /// The name of the task or the queue.
+    /// The name of the task or the queue; both names of a partition, as stores keep them.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> Cow<'_, str> {
         match self {
-            Self::Task(name) | Self::Queue(name) => name,
+            Self::Task(name) | Self::Queue(name) => name.into(),
+            Self::Partition(task, partition) => format!("{task}{OF_TASK}{partition}").into(),
         }
     }
 
-    /// Returns true if a job of this task in this queue is among them.
+    /// Returns true if all jobs of this task in this queue are among them.
     #[must_use]
     pub fn has(&self, task: &str, queue: &str) -> bool {
         match self {
             Self::Task(name) => name == task,
             Self::Queue(name) => name == queue,
+            Self::Partition(..) => false,
         }
     }
 }
 
 impl fmt::Display for PauseScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} `{}`", self.word(), self.name())
+        match self {
+            Self::Partition(task, partition) => write!(f, "partition `{partition}` of `{task}`"),
+            _ => write!(f, "{} `{}`", self.word(), self.name()),
+        }
     }
 }
 

@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use scheduler_expr::OnPark;
 
+use crate::command::{JobPause, Pause, PauseScope};
 use crate::decide::LineKind;
 use crate::id::{JobId, StoreTime};
 use crate::job::StoredJob;
 use crate::limit::{Arrival, Limit, Rate, TaskLimits};
 use crate::request::{CLAIM_BYTES_MAX, Poll};
-use crate::wait::{PartitionOrder, Room};
+use crate::wait::{PartitionDepth, PartitionOrder, Room};
 
 /// The greatest number of lanes that one poll looks at of a task in a queue.
 pub const LANES_MAX: usize = 200;
@@ -94,6 +95,13 @@ pub trait Lanes {
     ///
     /// See [`limits`](Self::limits).
     fn parked(&self, names: &[String], partition: &str) -> Result<Option<JobId>, Self::Error>;
+
+    /// The pause of a partition that holds.
+    ///
+    /// # Errors
+    ///
+    /// See [`limits`](Self::limits).
+    fn pause(&self, scope: &PauseScope) -> Result<Option<Pause>, Self::Error>;
 
     /// The number of running jobs of these tasks that have a partition: of one, or of all.
     ///
@@ -317,6 +325,11 @@ pub(crate) fn limit_room<S: Lanes>(
     let closed = limit.rate.filter(|_| by_rate == 0);
     let opens_at = closed.map(|rate| rate.opens_at(arrival, store.now()));
     let (mut room, mut head) = (Room::new(limit.running, running, opens_at), None);
+    if let Some(partition) = partition {
+        let scope = PauseScope::Partition(limits.task.clone(), partition.to_owned());
+        room.pause = store.pause(&scope)?.map(|pause| JobPause::new(scope, pause));
+        by_rate = if room.pause.is_some() { 0 } else { by_rate };
+    }
     if let (Some(on_park), Some(partition)) = (limit.ordered, partition) {
         head = store.head(&limits.names, partition)?;
         let parked = match on_park {
@@ -330,17 +343,20 @@ pub(crate) fn limit_room<S: Lanes>(
     Ok(LimitRoom { room, by_rate, arrival, head })
 }
 
-/// When the rate and the order of a partition allow the next start, if they allow none now.
+/// A partition, with the number of its due jobs and of those that run.
 ///
 /// # Errors
 ///
 /// The store did not answer.
-pub fn opens_at<S: Lanes>(
+pub fn partition_depth<S: Lanes>(
     store: &S,
     limits: &TaskLimits,
-    partition: &str,
-) -> Result<Option<StoreTime>, S::Error> {
-    Ok(limit_room(store, limits, &limits.each, Some(partition))?.room.opens_at())
+    (partition, due, running): (String, u64, u64),
+) -> Result<PartitionDepth, S::Error> {
+    let room = limit_room(store, limits, &limits.each, Some(&partition))?.room;
+    let mut depth = PartitionDepth::new(partition, due, running, room.opens_at());
+    depth.pause = room.pause.map(|paused| paused.pause);
+    Ok(depth)
 }
 
 /// The number of jobs that a limit lets start beside those that run, and those that this claim has taken of other groups.

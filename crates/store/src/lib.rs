@@ -66,7 +66,7 @@ pub use job::{
     Payload, Priority, StoredJob, When, attempts_of_text, attempts_to_text,
 };
 pub use known::Known;
-pub use lane::{LANES_MAX, LaneClaim, LaneGroup, Lanes, LimitsUsed, Turns, opens_at};
+pub use lane::{LANES_MAX, LaneClaim, LaneGroup, Lanes, LimitsUsed, Turns, partition_depth};
 pub use limit::{
     Arrival, LIMIT_COLUMNS, Limit, LimitOverride, LimitScope, LimitSpec, Rate, StoredLimit,
     StoredLimits, TaskLimits, empty_limit,

@@ -15,7 +15,7 @@ use crate::limit::{LimitScope, TaskLimits};
 use crate::session::SessionInfo;
 
 /// The starts that a limit leaves now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Room {
     /// The most that may run at once; none for any number.
@@ -26,6 +26,8 @@ pub struct Room {
     pub opens_at: Option<StoreTime>,
     /// The order of the partition, where it counts.
     pub order: Option<PartitionOrder>,
+    /// The pause of the partition that holds.
+    pub pause: Option<JobPause>,
 }
 
 /// The job of a partition with order that may start, and what holds it.
@@ -58,21 +60,23 @@ impl Room {
     /// The room of a limit.
     #[must_use]
     pub fn new(limit: Option<u32>, running: u32, opens_at: Option<StoreTime>) -> Self {
-        Self { limit, running, opens_at, order: None }
+        Self { limit, running, opens_at, order: None, pause: None }
     }
 
-    /// When rate and order allow the next start, if they allow none now, and as far as time alone brings it.
+    /// When rate, order and pause allow the next start, if they allow none now, and as far as time alone brings it.
     #[must_use]
     pub fn opens_at(&self) -> Option<StoreTime> {
         let order = self.order.unwrap_or_default();
-        self.opens_at.max(order.held_until).filter(|_| order.parked.is_none())
+        let resumed = self.pause.as_ref().and_then(|paused| paused.pause.until);
+        let is_open_end = self.pause.is_some() && resumed.is_none() || order.parked.is_some();
+        self.opens_at.max(order.held_until).max(resumed).filter(|_| !is_open_end)
     }
 
     /// Returns true if a job may start.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let is_closed = self.order.is_some_and(|order| order.is_closed());
-        self.by_running() > 0 && self.opens_at.is_none() && !is_closed
+        self.by_running() > 0 && self.opens_at.is_none() && self.pause.is_none() && !is_closed
     }
 
     /// The number of starts beside those that run, whatever the rate says.
@@ -92,15 +96,17 @@ pub struct PartitionDepth {
     pub due: u64,
     /// The number of jobs that run.
     pub running: u64,
-    /// When the rate of the partition allows the next start, if it allows none now.
+    /// When the next job may start, if none may now and time alone brings it.
     pub opens_at: Option<StoreTime>,
+    /// The pause of the partition that holds.
+    pub pause: Option<Pause>,
 }
 
 impl PartitionDepth {
     /// A partition.
     #[must_use]
     pub fn new(partition: String, due: u64, running: u64, opens_at: Option<StoreTime>) -> Self {
-        Self { partition, due, running, opens_at }
+        Self { partition, due, running, opens_at, pause: None }
     }
 }
 
@@ -262,13 +268,14 @@ impl WaitReason {
         if now < due_at {
             return Self::Later { due_at };
         }
-        if let Some(JobPause { scope, pause }) = pause {
+        let [all, each] = rooms;
+        if let Some(JobPause { scope, pause }) = pause.or(each.pause.clone()) {
             return Self::Paused { scope, pause };
         }
         if runners.open == 0 {
             return if runners.alive == 0 { Self::NoProcess } else { Self::ProcessesPaused };
         }
-        for (scope, room) in LimitScope::BOTH.into_iter().zip(rooms) {
+        for (scope, room) in LimitScope::BOTH.into_iter().zip([all, each]) {
             if let Some(limit) = room.limit.filter(|_| room.by_running() == 0) {
                 return Self::Full { scope, running: room.running, limit };
             }
@@ -307,6 +314,8 @@ impl WaitReason {
         {
             order.head = Some(job.id);
         }
+        // A job without a partition is in the one without a name only where it has a limit.
+        each.pause = each.pause.filter(|_| job.partition.is_some() || limits.is_limited());
         let pause = pauses.iter().find(|pause| pause.scope.has(&job.task, &job.queue)).cloned();
         let runners = Runners::of(job, sessions);
         // A clock that is set back makes no job wait again that was due.

@@ -383,7 +383,7 @@ fn paused_kinds(answer: &Input) -> Option<Vec<String>> {
     let Input::Answer { result: Ok(Answer::Poll(polled)), .. } = answer else { return None };
     let kinds = polled.paused.iter().filter_map(|scope| match scope {
         PauseScope::Task(name) => Some(name.clone()),
-        PauseScope::Queue(_) => None,
+        PauseScope::Queue(_) | PauseScope::Partition(..) => None,
     });
     polled.is_alive.then(|| kinds.collect())
 }

@@ -599,9 +599,13 @@ impl Generator {
     }
 
     fn scope(&mut self) -> PauseScope {
-        match self.random.below(2) {
+        match self.random.below(3) {
             0 => PauseScope::Task(self.random.pick(&TASKS).to_owned()),
-            _ => PauseScope::Queue(self.random.pick(&QUEUES).to_owned()),
+            1 => PauseScope::Queue(self.random.pick(&QUEUES).to_owned()),
+            _ => {
+                let partition = self.random.pick(&["", "p-1", "p-2"]);
+                PauseScope::Partition(self.random.pick(&TASKS).to_owned(), partition.to_owned())
+            }
         }
     }
 

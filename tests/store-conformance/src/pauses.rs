@@ -6,7 +6,7 @@ use crate::given::{Given, SECOND, cron, job};
 use crate::test_store::TestStore;
 use scheduler_store::{
     Command, CommandOutcome, End, Enqueued, Fired, JobPause, JobState, NewJob, Overlap, Pause,
-    PauseScope, SessionId, StoreTime,
+    PauseScope, Polled, SessionId, StoreTime,
 };
 
 fn task(name: &str) -> PauseScope {
@@ -132,4 +132,39 @@ pub fn r21_a_tick_of_a_paused_kind_is_not_claimed_as_it_fires<T: TestStore>() {
         resume(&given, scope);
         assert_eq!(given.claim(id, "tick").id, job(1));
     }
+}
+
+/// The jobs of one partition wait, in any queue; those of others and of other tasks go on. Lists and polls name no such pause.
+pub fn fl_a_paused_partition_waits_and_says_so<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    let of = |task: &str, partition: &str, number| {
+        let partition = Some(partition.to_owned());
+        given.enqueue(NewJob { partition, ..NewJob::new(job(number), task) });
+    };
+    for (number, partition) in [(1, "x"), (2, "y"), (4, "x")] {
+        of("mail", partition, number);
+    }
+    of("other", "x", 3);
+    let scope = PauseScope::Partition("mail".to_owned(), "x".to_owned());
+    let until = given.now.after(SECOND * 30);
+    pause(&given, scope.clone(), Some(until));
+    let polled = given.poll(id, &["mail", "other"]);
+    let numbers = |polled: &Polled| -> Vec<u128> {
+        polled.jobs.iter().map(|job| job.id.as_uuid().as_u128()).collect()
+    };
+    assert_eq!((numbers(&polled), &polled.paused), (vec![2, 3], &Vec::new()));
+    assert_eq!(given.poll(id, &["mail", "other"]).next_job, Some(until), "then it is due");
+    assert_eq!(given.ask().pauses().unwrap(), []);
+    let held = Pause::new(given.now, Some(until), "ada", "the mail server is down");
+    let depths = given.ask().partitions("mail", 9).unwrap();
+    let shown: Vec<_> = depths.iter().map(|each| (&*each.partition, each.pause.as_ref())).collect();
+    assert_eq!(shown, [("x", Some(&held)), ("y", None)]);
+    given.wait(SECOND * 30);
+    assert_eq!(claimed(&given, id), [1, 4], "the pause is over");
+    pause(&given, scope.clone(), None);
+    let partition = Some("x".to_owned());
+    given.enqueue(NewJob { partition, ..NewJob::new(job(5), "mail") });
+    assert_eq!(claimed(&given, id), []);
+    resume(&given, scope);
+    assert_eq!(claimed(&given, id), [5]);
 }

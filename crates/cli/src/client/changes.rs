@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::api::{Api, ask, escaped, local, plain, query, zone_of};
 use super::api::{ClientArgs, TaskArgs, duration};
-use super::tasks;
+use super::{limits, tasks};
 use crate::context::{self, Context};
 use crate::error::CliError;
 use crate::times;
@@ -35,6 +35,9 @@ struct WhichArgs {
 pub(crate) struct PauseArgs {
     #[command(flatten)]
     which: WhichArgs,
+    /// Only the jobs of this partition of the kind
+    #[arg(long, value_name = "NAME", requires = "name", conflicts_with_all = ["queue", "node", "tag", "all"])]
+    partition: Option<String>,
     /// Why, for others to read
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -52,6 +55,9 @@ pub(crate) struct PauseArgs {
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     which: WhichArgs,
+    /// Only the jobs of this partition of the kind
+    #[arg(long, value_name = "NAME", requires = "name", conflicts_with_all = ["queue", "node", "tag", "all"])]
+    partition: Option<String>,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -109,10 +115,17 @@ pub(super) fn pause(args: &PauseArgs, ctx: &mut Context<'_>) -> Result<(), CliEr
     let for_ms = args.length.as_deref().map(millis).transpose()?;
     let request =
         PauseRequest { reason: args.reason.clone(), until, for_ms, ..PauseRequest::default() };
+    if let (Some(kind), Some(partition)) = (&args.which.name, &args.partition) {
+        return limits::on_partition((kind, partition), &args.client, "pause", request, ctx);
+    }
     on_tasks(&args.which, &args.client, "pause", request, ctx)
 }
 
 pub(super) fn resume(args: &ResumeArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    if let (Some(kind), Some(partition)) = (&args.which.name, &args.partition) {
+        let request = PauseRequest::default();
+        return limits::on_partition((kind, partition), &args.client, "resume", request, ctx);
+    }
     on_tasks(&args.which, &args.client, "resume", PauseRequest::default(), ctx)
 }
 

@@ -1,7 +1,10 @@
 //! Limits of kinds of jobs, their partitions, and why a job waits.
 
 use chrono::{DateTime, Utc};
-use scheduler_api::{Job, Limit, LimitRequest, LimitValue, Limits, Partition, TaskLimits};
+use scheduler_api::{
+    Job, Limit, LimitRequest, LimitValue, Limits, Partition, PartitionRequest, Pause, PauseRequest,
+    TaskLimits,
+};
 use scheduler_core::trigger::Zone;
 use serde_json::Value;
 
@@ -132,12 +135,46 @@ pub(super) fn partitions(args: &TaskArgs, ctx: &mut Context<'_>) -> Result<(), C
             let name = if each.partition.is_empty() { "-" } else { &each.partition };
             let counts = [each.due, each.running].map(|count| count.to_string());
             let texts = [plain(name)].into_iter().chain(counts).chain([times.time(&each.opens_at)]);
-            texts.map(Cell::from).collect()
+            let paused = each.pause.as_ref().map(|pause| Cell::new(paused(pause), Tone::Paused));
+            texts.map(Cell::from).chain([paused.unwrap_or_default()]).collect()
         };
         let rows: Vec<Vec<Cell>> = answer.partitions.iter().map(row).collect();
-        Ok(table::of(&["PARTITION", "DUE", "RUNNING", "OPENS"], &rows, look))
+        Ok(table::of(&["PARTITION", "DUE", "RUNNING", "OPENS", "PAUSED"], &rows, look))
     };
     ask(&path, &args.client, shown, ctx)
+}
+
+/// By whom, and why.
+fn paused(pause: &Pause) -> String {
+    let words =
+        [&pause.by, &pause.reason].map(|text| text.as_deref().map(plain).unwrap_or_default());
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(": ")
+}
+
+/// Pauses a partition of a kind, or resumes it.
+pub(super) fn on_partition(
+    (kind, partition): (&str, &str),
+    client: &ClientArgs,
+    action: &str,
+    request: PauseRequest,
+    ctx: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let PauseRequest { reason, until, for_ms, .. } = request;
+    let request = PartitionRequest { partition: Some(partition.to_owned()), reason, until, for_ms };
+    let api = Api::new(&client.server, ctx)?;
+    let path = format!("/tasks/{}/partitions/{action}", escaped(kind));
+    let answer: Value = api.post(&path, &request)?;
+    if client.json {
+        return ctx.say(answer);
+    }
+    let answer: TaskLimits = api.typed(answer)?;
+    let (kind, partition) = (plain(&answer.task), plain(partition));
+    ctx.say(match action {
+        "pause" => format!(
+            "partition {partition} of {kind}: paused; to let it go on: scheduler resume {kind} --partition {partition}"
+        ),
+        _ => format!("partition {partition} of {kind}: goes on"),
+    })
 }
 
 /// `scheduler jobs why ID…`

@@ -97,7 +97,7 @@ fn a_limit_is_set_and_those_in_the_code_restored() {
 fn partitions_are_listed_with_their_jobs_and_when_they_open() {
     let partitions = json!([
         { "partition": "ada", "due": 1200, "running": 2, "opensAt": "2026-03-27T11:05:12Z" },
-        { "partition": "", "due": 1, "running": 0 },
+        { "partition": "", "due": 1, "running": 0, "pause": { "by": "bob", "reason": "their wish" } },
     ]);
     let answer = json!({ "task": "send", "limits": [send(false)], "partitions": partitions });
     let stub = Stub::in_berlin(vec![
@@ -105,9 +105,9 @@ fn partitions_are_listed_with_their_jobs_and_when_they_open() {
         ("GET /api/v1/tasks/mail/limits", 200, of_send(false)),
     ]);
     let expected = "\
-PARTITION   DUE    RUNNING   OPENS
+PARTITION   DUE    RUNNING   OPENS                            PAUSED
 ada         1200   2         Fri 2026-03-27 12:05:12 +01:00
--           1      0
+-           1      0                                          bob: their wish
 ";
     assert_eq!(ask(&stub, &["partitions", "send"]).output, expected);
     assert_eq!(
@@ -154,4 +154,25 @@ fn jobs_say_why_they_do_not_run() {
         list.contains("QUEUE     PARTITION   WHEN") && list.contains("default   ada         due "),
         "{list}"
     );
+}
+
+#[test]
+fn a_partition_is_paused_and_resumed() {
+    let (pause, resume) =
+        ("POST /api/v1/tasks/send/partitions/pause", "POST /api/v1/tasks/send/partitions/resume");
+    let stub = Stub::of(vec![(pause, 202, of_send(false)), (resume, 202, of_send(false))]);
+    let of = ["send", "--partition", "tenant/17"];
+    let paused = [&["pause"], &of[..], &["--reason", "their wish", "--for", "1h"]].concat();
+    let expected = "partition tenant/17 of send: paused; to let it go on: scheduler resume send --partition tenant/17\n";
+    assert_eq!(ask(&stub, &paused).output, expected);
+    let resumed = [&["resume"], &of[..]].concat();
+    assert_eq!(ask(&stub, &resumed).output, "partition tenant/17 of send: goes on\n");
+    let asked = stub.asked();
+    let body = |line: &String, path: &str| line.strip_prefix(path)?.trim().parse::<Value>().ok();
+    let wish = json!({ "partition": "tenant/17", "reason": "their wish", "forMs": 3_600_000 });
+    assert_eq!(body(&asked[0], pause), Some(wish));
+    assert_eq!(body(&asked[1], resume), Some(json!({ "partition": "tenant/17" })));
+    for unclear in [&["pause", "--partition", "x"][..], &["pause", "--all", "--partition", "x"]] {
+        assert_eq!(ask(&stub, unclear).code, 2, "{unclear:?}");
+    }
 }

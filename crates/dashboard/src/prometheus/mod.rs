@@ -260,7 +260,7 @@ fn jobs(page: &mut Exposition, app: &App, found: &StoreAnswer) {
     let queues = depths.iter().map(|depth| (&*depth.queue, false));
     let paused = found.pauses.iter().flatten().filter_map(|paused| match &paused.scope {
         PauseScope::Queue(queue) => Some((&**queue, true)),
-        PauseScope::Task(_) => None,
+        PauseScope::Task(_) | PauseScope::Partition(..) => None,
     });
     let queues: BTreeMap<&str, bool> = match &found.pauses {
         Some(_) => queues.chain(paused).collect(),

@@ -20,6 +20,7 @@ pub(crate) fn action(app: &App, action: &store::Action, shows_from: bool) -> Act
         action: action.verb.clone(),
         count: action.count,
         queue: named(TargetKind::Queue),
+        partition: named(TargetKind::Partition),
         schedule: named(TargetKind::Schedule),
         job: named(TargetKind::Job),
         matching: (!action.kind.is_named() && action.kind != TargetKind::Node)

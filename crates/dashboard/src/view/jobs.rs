@@ -142,6 +142,7 @@ pub(crate) fn queues(
             PauseScope::Queue(queue) => {
                 queues.insert(queue, Queue { pause, ..empty(queue) });
             }
+            PauseScope::Partition(..) => {}
         }
     }
     for depth in depths {

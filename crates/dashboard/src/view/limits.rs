@@ -1,11 +1,14 @@
 //! Limits of kinds of jobs, and why a job waits.
 
-use scheduler::store::{JobWait, LimitValue as StoredValue, StoredLimit, WaitReason};
-use scheduler_api::{Limit, LimitByHand, LimitValue, Wait};
+use scheduler::store::{
+    JobWait, LimitValue as StoredValue, PartitionDepth, StoredLimit, WaitReason,
+};
+use scheduler_api::{Limit, LimitByHand, LimitValue, Partition, Wait};
 
 use super::stored_state::pause_in;
 use crate::app::App;
 use crate::problem::Problem;
+use crate::times::instant;
 use crate::view::by_name;
 
 /// A limit that is in the code, or was set by hand; none if it is neither.
@@ -25,6 +28,17 @@ fn value(limit: StoredValue) -> LimitValue {
         limit.rate.map(|rate| (format!("{}/{:?}", rate.starts, rate.period), rate.burst)).unzip();
     let ordered = limit.ordered.map(|rule| rule.name().to_owned());
     LimitValue { text: limit.to_string(), running: limit.running, rate, burst, ordered }
+}
+
+/// A partition in which jobs are due or run.
+pub(crate) fn partition(app: &App, depth: &PartitionDepth) -> Partition {
+    Partition {
+        partition: depth.partition.clone(),
+        due: depth.due,
+        running: depth.running,
+        opens_at: depth.opens_at.map(|at| instant(at.utc())),
+        pause: depth.pause.as_ref().map(|pause| pause_in(app, pause)),
+    }
 }
 
 /// Why a job that is ready does not run.

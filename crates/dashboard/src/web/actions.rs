@@ -499,6 +499,6 @@ async fn change_queue(
 fn is_paused(pauses: &[JobPause], queue: &str) -> bool {
     pauses.iter().any(|paused| match &paused.scope {
         PauseScope::Queue(name) => name == queue,
-        PauseScope::Task(_) => false,
+        PauseScope::Task(_) | PauseScope::Partition(..) => false,
     })
 }

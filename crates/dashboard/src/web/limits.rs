@@ -7,8 +7,8 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::store::{Action, LimitScope, PartitionDepth, Signature, StoredLimit, TargetKind};
-use scheduler::{Jobs, JobsError, Limit};
-use scheduler_api::{LimitRequest, Limits, TaskLimits};
+use scheduler::{Jobs, JobsError, Limit, Pause};
+use scheduler_api::{LimitRequest, Limits, PartitionRequest, PauseRequest, TaskLimits};
 
 use crate::app::App;
 use crate::looks::PATIENCE;
@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use crate::store::may_have_effect;
 use crate::times::{instant, now};
 use crate::view;
-use crate::view::by_name;
+use crate::web::actions::pause_of;
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
 use crate::web::parse;
@@ -55,7 +55,7 @@ fn look(jobs: &Jobs, task: &str) -> Result<Found, JobsError> {
 fn shown(app: &App, task: String, (limits, partitions): &Found) -> Result<TaskLimits, Problem> {
     let own = limits.iter().filter(|row| row.task == task);
     let limits = own.filter_map(|row| view::limit(app, row)).collect();
-    let partitions = partitions.iter().map(by_name).collect::<Result<_, _>>()?;
+    let partitions = partitions.iter().map(|depth| view::partition(app, depth)).collect();
     Ok(TaskLimits { now: instant(now()), task, limits, partitions })
 }
 
@@ -165,4 +165,62 @@ fn words(limits: &[StoredLimit], task: &str, scope: Option<LimitScope>) -> Strin
         |row: &&StoredLimit| row.task == task && scope.is_none_or(|scope| scope == row.scope);
     let words = |row: &StoredLimit| format!("{}: {}", row.scope.word(), row.limit());
     limits.iter().filter(is_meant).map(words).collect::<Vec<_>>().join("; ")
+}
+
+/// `POST /tasks/{name}/partitions/pause`
+pub(super) async fn pause_partition(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Extension(caller): Extension<Caller>,
+    body: Bytes,
+) -> Accepted<TaskLimits> {
+    let PartitionRequest { partition, reason, until, for_ms } = parse(&body)?;
+    let request = PauseRequest { reason, until, for_ms, ..PauseRequest::default() };
+    let pause = pause_of(&app, &request, caller.who().name())?;
+    change_partition(&app, (name, named(partition)?), &caller, Some(pause)).await
+}
+
+/// `POST /tasks/{name}/partitions/resume`
+pub(super) async fn resume_partition(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    Extension(caller): Extension<Caller>,
+    body: Bytes,
+) -> Accepted<TaskLimits> {
+    let PartitionRequest { partition, .. } = parse(&body)?;
+    change_partition(&app, (name, named(partition)?), &caller, None).await
+}
+
+fn named(partition: Option<String>) -> Result<String, Problem> {
+    let missing = "`partition` is missing: it is empty for the one without a name";
+    partition.ok_or_else(|| Problem::bad_request(missing))
+}
+
+/// Pauses a partition, or resumes it.
+async fn change_partition(
+    app: &Arc<App>,
+    (name, partition): (String, String),
+    caller: &Caller,
+    pause: Option<Pause>,
+) -> Accepted<TaskLimits> {
+    let task = kind_of(app, name).await?;
+    let reason = pause.as_ref().and_then(|pause| pause.reason.as_deref()).unwrap_or_default();
+    let signature = app.signature((&caller.who(), caller.from)).reason(reason);
+    let (told, of) = (Arc::clone(app), task.clone());
+    let ask = move |jobs: &Jobs| -> Result<_, JobsError> {
+        let signed = jobs.signed(&signature);
+        let (verb, done) = match &pause {
+            Some(pause) => ("pause", signed.pause_partition(&of, &partition, pause)),
+            None => ("resume", signed.resume_partition(&of, &partition)),
+        };
+        if may_have_effect(&done) {
+            let mut action = Action::new(&signature, verb, TargetKind::Partition, &partition);
+            action.task = Some(of.clone());
+            told.report(&action);
+        }
+        done?;
+        look(jobs, &of)
+    };
+    let found = app.store()?.ask(ask).await?;
+    Ok((StatusCode::ACCEPTED, Json(shown(app, task, &found)?)))
 }

@@ -6,8 +6,8 @@ use axum::routing::{MethodRouter, get, post};
 use scheduler_api::{
     Actions, ActionsQuery, Changed, ChangedJobs, Described, EditRequest, Info, Job, JobErrors,
     JobFilter, Jobs, JobsRequest, LimitRequest, Limits, NextQuery, NextTimes, Node, Nodes,
-    PauseRequest, Preview, Queue, Queues, RuleRequest, Runs, RunsQuery, Task, TaskLimits, Tasks,
-    Throughput, Timeline, Type,
+    PartitionRequest, PauseRequest, Preview, Queue, Queues, RuleRequest, Runs, RunsQuery, Task,
+    TaskLimits, Tasks, Throughput, Timeline, Type,
 };
 
 use crate::app::App;
@@ -209,6 +209,22 @@ fn of_limits() -> Vec<Route> {
             "Sets a limit of it by hand, or restores those in the code",
         )
         .body::<LimitRequest>()
+        .answer::<TaskLimits>()
+        .accepted(),
+        Route::change(
+            "/api/v1/tasks/{name}/partitions/pause",
+            post(limits::pause_partition),
+            "Pauses the jobs of a partition",
+        )
+        .body::<PartitionRequest>()
+        .answer::<TaskLimits>()
+        .accepted(),
+        Route::change(
+            "/api/v1/tasks/{name}/partitions/resume",
+            post(limits::resume_partition),
+            "Lets the jobs of a partition go on",
+        )
+        .body::<PartitionRequest>()
         .answer::<TaskLimits>()
         .accepted(),
     ]

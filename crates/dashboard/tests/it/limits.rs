@@ -249,3 +249,38 @@ fn an_order_is_set_by_hand() {
     assert_eq!((&each["ordered"], &each["text"]), (&json!("hold"), &json!(text)));
     served.stop();
 }
+
+#[test]
+fn a_partition_is_paused_and_resumed_and_noted() {
+    let served = served(&dashboard().redact(|text| text.replace("secret", "…")), &Moody::new());
+    let post = |act: &str, body: Value| {
+        served.post(&format!("/api/v1/tasks/send/partitions/{act}"), &body.to_string())
+    };
+    let paused = post("pause", json!({ "partition": "ada", "reason": "a secret" }));
+    assert_eq!(paused.status, 202, "{paused:?}");
+    let id = accepted(&served, send::job("ada".to_owned()));
+    let other = accepted(&served, send::job("bob".to_owned()));
+    eventually(|| (jobs(&served).get(other).unwrap()?.started_at.is_some()).then_some(()));
+    let waits = served.get(&format!("/api/v1/jobs/{id}")).json()["waits"].clone();
+    assert_eq!(waits["text"], "partition `ada` of `send` is paused by ops: a …");
+    assert_eq!((&waits["scope"], &waits["name"]), (&json!("partition"), &json!("ada")));
+    let found = served.get("/api/v1/tasks/send/limits").json()["partitions"][0].clone();
+    assert_eq!((&found["partition"], &found["pause"]["by"]), (&json!("ada"), &json!("ops")));
+    assert_eq!(found["pause"]["reason"], "a …");
+    for body in [json!({}), json!({ "partition": "ada", "until": "soon" }), json!({ "names": [] })]
+    {
+        assert_eq!(post("pause", body.clone()).status, 400, "{body}");
+    }
+    assert_eq!(
+        served.post("/api/v1/tasks/sent/partitions/pause", r#"{"partition":"a"}"#).status,
+        404
+    );
+    assert_eq!(post("resume", json!({ "partition": "ada" })).status, 202);
+    eventually(|| (jobs(&served).get(id).unwrap()?.started_at.is_some()).then_some(()));
+    let actions = served.get("/api/v1/actions?task=send").json()["actions"].clone();
+    let of = |index: usize| ["action", "who", "task"].map(|name| actions[index][name].clone());
+    assert_eq!(of(0), [json!("resume"), json!("ops"), json!("send")]);
+    assert_eq!(of(1), [json!("pause"), json!("ops"), json!("send")]);
+    assert_eq!(actions[0]["partition"], "ada");
+    served.stop();
+}

@@ -7,10 +7,10 @@ use std::convert::Infallible;
 use std::ops::Bound;
 
 use crate::column::JobRow;
-use crate::command::JobPause;
+use crate::command::{JobPause, Pause, PauseScope};
 use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{EXPIRED_MAX, JobState, StoredJob};
-use crate::lane::{LaneGroup, Lanes, LimitsUsed, Turns, opens_at};
+use crate::lane::{LaneGroup, Lanes, LimitsUsed, Turns, partition_depth};
 use crate::limit::{Arrival, StoredLimits, TaskLimits};
 use crate::model::ModelState;
 use crate::request::{CLAIM_BYTES_MAX, DueSchedule, Poll, Polled};
@@ -119,7 +119,9 @@ impl ModelState {
 
     /// The pauses of jobs that hold.
     pub(super) fn pauses(&self, now: StoreTime) -> impl Iterator<Item = JobPause> {
-        let holding = self.pauses.iter().filter(move |(_, pause)| pause.holds(now));
+        let holding = self.pauses.iter().filter(move |(scope, pause)| {
+            !matches!(scope, PauseScope::Partition(..)) && pause.holds(now)
+        });
         holding.map(|(scope, pause)| JobPause { scope: scope.clone(), pause: pause.clone() })
     }
 
@@ -185,6 +187,7 @@ impl ModelState {
             due,
             rows: self.jobs.values().collect(),
             limits: &self.limits,
+            pauses: &self.pauses,
             arrivals: RefCell::new(self.arrivals.clone()),
             now,
         }
@@ -221,8 +224,8 @@ impl ModelState {
         counts.truncate(limit as usize);
         let lanes = self.lanes(Vec::new(), now);
         let depth = |(partition, (due, running)): (&str, (u64, u64))| {
-            let Ok(opens_at) = opens_at(&lanes, &limits, partition);
-            PartitionDepth::new(partition.to_owned(), due, running, opens_at)
+            let Ok(depth) = partition_depth(&lanes, &limits, (partition.to_owned(), due, running));
+            depth
         };
         counts.into_iter().map(depth).collect()
     }
@@ -283,6 +286,7 @@ struct ModelLanes<'a> {
     due: Vec<&'a StoredJob>,
     rows: Vec<&'a JobRow>,
     limits: &'a StoredLimits,
+    pauses: &'a BTreeMap<PauseScope, Pause>,
     arrivals: RefCell<BTreeMap<(String, Option<String>), Arrival>>,
     now: StoreTime,
 }
@@ -354,6 +358,10 @@ impl<'a> Lanes for ModelLanes<'a> {
             (Some(own), Some(partition)) => own == partition,
         });
         Ok(u32::try_from(count.count()).unwrap_or(u32::MAX))
+    }
+
+    fn pause(&self, scope: &PauseScope) -> Result<Option<Pause>, Infallible> {
+        Ok(self.pauses.get(scope).filter(|pause| pause.holds(self.now)).cloned())
     }
 
     fn arrival(&self, task: &str, partition: Option<&str>) -> Result<Option<Arrival>, Infallible> {

@@ -15,7 +15,7 @@ begin
   insert into {s}.action as a (
     id, at, done_by, session_role, address, node, verb, kind, target, task, count, reason, old_value, new_value)
   values (p_sign.action, {clock}, coalesce(p_sign.done_by, ''), session_user, p_sign.address, p_sign.node, p_verb,
-    case when v_is_one then p_kind when p_kind in ('task', 'schedule') then 'tasks' when p_kind in ('jobs', 'node') then p_kind
+    case when v_is_one then p_kind when p_kind in ('task', 'schedule') then 'tasks' when p_kind in ('jobs', 'node', 'partition') then p_kind
       else p_kind || 's' end,
     coalesce(p_sign.scope, p_target), case when v_is_one then p_task else p_sign.scope_task end, p_count,
     coalesce(p_sign.reason, ''), case when v_is_one then p_old else '' end, case when v_is_one then p_new else '' end)

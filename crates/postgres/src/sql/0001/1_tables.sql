@@ -191,9 +191,10 @@ create table {s}.key (
 
 create index key_over on {s}.key (until) where has_ended;
 
--- Jobs that are paused: those of a task, or those in a queue. A pause that is over may still have its row.
+-- Jobs that are paused: those of a task, those in a queue, or those of a task in a partition, whose name is both with the byte 31
+-- between them. A pause that is over may still have its row.
 create table {s}.pause (
-  scope text collate "C" not null check (scope in ('task', 'queue')),
+  scope text collate "C" not null check (scope in ('task', 'queue', 'partition')),
   name text collate "C" not null,
   since timestamptz not null,
   until timestamptz,
@@ -244,7 +245,7 @@ create table {s}.action (
   address text not null,
   node text not null,
   verb text not null,
-  kind text not null check (kind in ('jobs', 'job', 'task', 'tasks', 'queue', 'queues', 'schedule', 'node')),
+  kind text not null check (kind in ('jobs', 'job', 'task', 'tasks', 'queue', 'queues', 'partition', 'schedule', 'node')),
   target text not null,
   task text,
   count bigint not null,

@@ -75,7 +75,8 @@ if not pg_try_advisory_xact_lock_shared(hashtextextended('pauses of {s}', 0)) th
   end if;
   select coalesce(array_agg(p.name order by p.name) filter (where p.scope = 'task'), '{}'),
     coalesce(array_agg(p.name order by p.name) filter (where p.scope = 'queue'), '{}'), min(p.until)
-  into {tasks}, {queues}, {until} from {s}.pause p where p.until is null or p.until > {now};
+  into {tasks}, {queues}, {until} from {s}.pause p
+  where p.scope = any(array['task', 'queue']) and (p.until is null or p.until > {now});
 $$;
 
 create function {s}.pauses(

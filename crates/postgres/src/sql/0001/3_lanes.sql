@@ -118,17 +118,18 @@ begin
   return v;
 end $$;
 
--- The starts that a partition has room for, beside those of its jobs that run, and by its rate and order; and when both allow the next
--- one, if they allow none now.
+-- The starts that a partition has room for, beside those of its jobs that run, and by its rate, order and pause; and when all allow the
+-- next one, if they allow none now and time alone brings it.
 define lane_room(lane, limits, now) as $$
 (select
       coalesce({limits}.each_running - case when {limits}.each_running is not null then (
         select count(*) from {s}.job r where r.state = 'running' and r.partition = {lane} and r.task = any({limits}.names)) end,
         4294967295) as by_running,
-      case when {limits}.ordered is not null and ((placed.o).head is null or (placed.o).held_until is not null or (placed.o).parked is not null) then 0
-        else rated.by_rate end as by_rate,
+      case when {limits}.ordered is not null and ((placed.o).head is null or (placed.o).held_until is not null or (placed.o).parked is not null)
+        then 0 when paused.until is not null then 0 else rated.by_rate end as by_rate,
       rated.arrival, rated.opens_at as rate_opens_at,
-      case when (placed.o).parked is null then greatest(rated.opens_at, (placed.o).held_until) end as opens_at, placed.o
+      case when (placed.o).parked is null and paused.until is distinct from 'infinity'
+        then greatest(rated.opens_at, (placed.o).held_until, paused.until) end as opens_at, placed.o
     from (select case when {limits}.each_gap is not null then (
       select a.arrival from {s}.arrival a
       where a.task = {limits}.task and a.scope = 'each' and a.partition = {lane}) end as arrival) a
@@ -137,7 +138,11 @@ define lane_room(lane, limits, now) as $$
         case when {starts(a.arrival, {now}, {limits}.each_gap, {limits}.each_burst)} <= 0
           then {opens_at(a.arrival, {now}, {limits}.each_gap, {limits}.each_burst)} end as opens_at) rated
     cross join lateral (
-      select case when {limits}.ordered is not null then {s}.order_of({limits}, {lane}, {now}) end as o offset 0) placed)
+      select case when {limits}.ordered is not null then {s}.order_of({limits}, {lane}, {now}) end as o offset 0) placed
+    cross join lateral (
+      select (select coalesce(pause.until, 'infinity') from {s}.pause
+        where pause.scope = 'partition' and pause.name = {limits}.task || chr(31) || {lane}
+          and (pause.until is null or {micros(pause.until)} * 1000 > {now})) as until) paused)
 $$;
 
 -- The jobs of a task that run and have a partition.

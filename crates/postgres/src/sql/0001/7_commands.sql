@@ -453,6 +453,15 @@ exception when lock_not_available then
   null;
 end $$;
 
+-- The name and the task of paused jobs, as people read them.
+define signed_name(scope, name) as $$
+case {scope} when 'partition' then substr({name}, strpos({name}, chr(31)) + 1) else {name} end
+$$;
+
+define signed_task(scope, name) as $$
+case {scope} when 'task' then {name} when 'partition' then split_part({name}, chr(31), 1) end
+$$;
+
 create function {s}.pause_jobs(
   p_scope text, p_name text, p_by text, p_reason text, p_until timestamptz, p_not_after timestamptz,
   p_sign {s}.signature default null)
@@ -469,7 +478,7 @@ begin
   on conflict (scope, name) do update set until = excluded.until, paused_by = excluded.paused_by,
     session_role = excluded.session_role, reason = excluded.reason;
   p_sign.reason := coalesce(nullif(p_sign.reason, ''), p_reason);
-  perform {s}.sign(p_sign, 'pause', p_scope, p_name, case p_scope when 'task' then p_name end, 1, false);
+  perform {s}.sign(p_sign, 'pause', p_scope, {signed_name(p_scope, p_name)}, {signed_task(p_scope, p_name)}, 1, false);
   -- Processes give back what they have claimed and not begun.
   perform {nudge};
   return 'ok';
@@ -481,7 +490,7 @@ returns text language plpgsql volatile {plans} as $$
 begin
   perform {s}.in_time(p_not_after);
   delete from {s}.pause where scope = p_scope and name = p_name;
-  perform {s}.sign(p_sign, 'resume', p_scope, p_name, case p_scope when 'task' then p_name end, 1, false);
+  perform {s}.sign(p_sign, 'resume', p_scope, {signed_name(p_scope, p_name)}, {signed_task(p_scope, p_name)}, 1, false);
   perform {nudge};
   return 'ok';
 end $$;

@@ -65,6 +65,11 @@ begin
   delete from {s}.schedule s where s.name = any(p_names);
 end $$;
 
+define paused_by(pause) as $$
+case when {pause}.session_role in ({pause}.paused_by, session_user) then {pause}.paused_by
+      else concat_ws(' ', nullif({pause}.paused_by, ''), '(role ' || {pause}.session_role || ')') end
+$$;
+
 -- The pauses that hold, those of queues after those of tasks. The name of one has the role beside it, if another role than this
 -- program's has made it, such as the role of a person, and signed it with another name.
 create function {s}.list_pauses()
@@ -72,10 +77,8 @@ returns table (scope text, name text, since timestamptz, until timestamptz, paus
 language plpgsql stable set {path} as $$
 begin
   return query
-  select p.scope, p.name, p.since, p.until,
-    case when p.session_role in (p.paused_by, session_user) then p.paused_by
-      else concat_ws(' ', nullif(p.paused_by, ''), '(role ' || p.session_role || ')') end, p.reason
-  from {s}.pause p where p.until is null or p.until > {clock} order by p.scope desc, p.name;
+  select p.scope, p.name, p.since, p.until, {paused_by(p)}, p.reason from {s}.pause p
+  where p.scope = any(array['task', 'queue']) and (p.until is null or p.until > {clock}) order by p.scope desc, p.name;
 end $$;
 
 -- Those that are open, then those that ended within the last hour.
@@ -136,13 +139,18 @@ declare
 begin
   for j in
     -- A clock that is set back makes no job wait again that was due.
-    select k.id, k.held_until is not null as has_begun, k.priority, k.run_at as place, greatest(case when k.lane is null then k.run_at else least(k.run_at, v_at) end, k.held_until) as run_at,
+    select k.id, k.partition is not null as has_partition, k.held_until is not null as has_begun, k.priority, k.run_at as place, greatest(case when k.lane is null then k.run_at else least(k.run_at, v_at) end, k.held_until) as run_at,
        k.task, k.queue, k.payload_version, coalesce(k.partition, '') as partition
     from {s}.job k where k.id = any(p_ids) and k.state = 'ready' order by k.id
   loop
     l := {s}.limits_of(j.task);
     select p.* into v_paused from {s}.list_pauses() p
     where (p.scope = 'task' and p.name = j.task) or (p.scope = 'queue' and p.name = j.queue) limit 1;
+    -- A job without a partition is in the one without a name only where it has a limit.
+    if not found and (j.has_partition or {s}.is_limited(j.task)) then
+      select p.scope, p.name, p.since, p.until, {paused_by(p)} as paused_by, p.reason into v_paused from {s}.pause p
+      where p.scope = 'partition' and p.name = l.task || chr(31) || j.partition and (p.until is null or p.until > v_at);
+    end if;
     select v_paused.scope, v_paused.name, v_paused.since, v_paused.until, v_paused.paused_by, v_paused.reason, j.id, j.run_at, v_at
     into scope, name, since, until, paused_by, reason, id, run_at, now;
     select count(*), count(*) filter (where s.pause_since is null or s.pause_until <= v_at) into alive, open
@@ -164,7 +172,9 @@ end $$;
 
 -- The partitions of a task in which jobs are due or run: those with the most due jobs first.
 create function {s}.partitions(p_task text, p_limit bigint)
-returns table (partition text, due bigint, running bigint, opens_at timestamptz)
+returns table (
+  scope text, name text, since timestamptz, until timestamptz, paused_by text, reason text, partition text, due bigint, running bigint,
+  opens_at timestamptz)
 language plpgsql stable {plans} as $$
 #variable_conflict use_column
 declare
@@ -179,8 +189,12 @@ begin
   p as (
     select coalesce(d.lane, r.lane) as lane, coalesce(d.n, 0) as due, coalesce(r.n, 0) as running
     from d full join r on r.lane = d.lane order by 2 desc, 1 limit p_limit)
-  select p.lane, p.due, p.running, y.opens_at
-  from p cross join lateral {lane_room(p.lane, l, v_now)} y order by p.due desc, p.lane;
+  select h.scope, h.name, h.since, h.until, h.paused_by, h.reason, p.lane, p.due, p.running, y.opens_at
+  from p cross join lateral {lane_room(p.lane, l, v_now)} y
+  left join lateral (
+    select h.scope, h.name, h.since, h.until, {paused_by(h)} as paused_by, h.reason from {s}.pause h
+    where h.scope = 'partition' and h.name = l.task || chr(31) || p.lane and (h.until is null or {micros(h.until)} * 1000 > v_now)) h on true
+  order by p.due desc, p.lane;
 end $$;
 
 -- The due jobs of all tasks that have a limit, those of partitions in which one may start now, and those that a limit holds back.
