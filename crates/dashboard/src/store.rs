@@ -17,7 +17,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::{
-    JobFilter, JobPause, JobState, Known, LimitDepth, PauseScope, QueueDepth, SessionId,
+    Failing, JobFilter, JobPause, JobState, Known, LimitDepth, PauseScope, QueueDepth, SessionId,
     SessionInfo, StoredJob, StoredSchedule, UnknownTask,
 };
 use scheduler::{Jobs, JobsError, Schedules};
@@ -80,8 +80,8 @@ struct Answered {
     pauses: Vec<JobPause>,
     /// The schedules that were paused: a pause ends without a change in the store.
     paused: BTreeSet<String>,
-    /// The tasks that have failed, and whether they are mended.
-    failing: BTreeMap<String, bool>,
+    /// The tasks that have failed, and how often in a row.
+    failing: BTreeMap<String, u64>,
     /// The schedules whose rows have to be sent again.
     changed: BTreeSet<String>,
     answered_at: Option<Instant>,
@@ -386,19 +386,28 @@ impl Store {
         }
     }
 
-    /// The schedules whose last jobs have failed, as of the last answer.
-    pub(crate) fn failing_schedules(&self) -> Vec<String> {
-        let known = self.lock();
-        let failing = known.get().by_name.iter().filter(|(_, schedule)| schedule.failures > 0);
-        failing.map(|(name, _)| name.clone()).collect()
+    /// The failures in a row of a kind of job, as of the last count.
+    pub(crate) fn failing(&self, task: &str) -> Option<Failing> {
+        let (depths, _) = self.known_depths().answer?;
+        depths.iter().find(|depth| depth.task == task)?.failing.clone()
     }
 
-    /// Takes note which of the tasks that have failed are mended; returns those that were in the other state.
-    pub(crate) fn take_mended(&self, failing: BTreeMap<String, bool>) -> BTreeSet<String> {
+    /// The schedules and kinds of jobs whose last jobs have failed, as of the last answers.
+    pub(crate) fn all_failing(&self) -> BTreeSet<String> {
+        let depths = self.known_depths().answer.map(|(depths, _)| depths);
+        let kinds = depths.iter().flat_map(|depths| depths.iter());
+        let kinds = kinds.filter(|depth| depth.failing.is_some()).map(|depth| depth.task.clone());
+        let known = self.lock();
+        let schedules = known.get().by_name.iter().filter(|(_, schedule)| schedule.failures > 0);
+        schedules.map(|(name, _)| name.clone()).chain(kinds).collect()
+    }
+
+    /// Takes note of the failures in a row of tasks, which may be mended; returns those that had another number.
+    pub(crate) fn take_failing(&self, failing: BTreeMap<String, u64>) -> BTreeSet<String> {
         let mut known = self.lock();
         let former = std::mem::replace(&mut known.get_mut().failing, failing);
         let present = &known.get().failing;
-        let is_new = |(name, is_mended): &(&String, &bool)| former.get(*name) != Some(*is_mended);
+        let is_new = |(name, failures): &(&String, &u64)| former.get(*name) != Some(*failures);
         present.iter().filter(is_new).map(|(name, _)| name.clone()).collect()
     }
 

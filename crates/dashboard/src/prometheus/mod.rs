@@ -126,9 +126,11 @@ const TASK_GAUGES: [(&str, &str, Read); 9] = [
     ("scheduler_task_paused", "1 while the task is paused, otherwise 0.", |_, task| {
         Some(f64::from(task.is_paused))
     }),
-    ("scheduler_task_streak", "Failed runs since the last success.", |_, task| {
-        Some(task.streak as f64)
-    }),
+    (
+        "scheduler_task_streak",
+        "Failed runs since the last success; of a durable task in all processes.",
+        |_, task| Some(task.streak as f64),
+    ),
     (
         "scheduler_task_late_seconds",
         "Time for which a run of the task has waited for a thread, otherwise 0.",
