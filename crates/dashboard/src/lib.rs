@@ -55,7 +55,7 @@
 //! | `POST /tasks/{name}/resume`, `/cancel`, `/enable` | `cancel` asks the runs in progress to stop |
 //! | `GET /tasks/{name}/preview?cron=…&zone=…` | `words`, `rule`, `zone` and the next five `times` that the rule would have, or what is wrong with it; also by `fixedRate`, `fixedDelay`, `initialDelay`, `at` |
 //! | `POST /tasks/{name}/reschedule` | body: the same names, or `"reset": true` for the rule in the code of a durable task |
-//! | `POST /tasks:pause`, `/tasks:resume` | body: `names`, `tag` or `"all": true`, and those of a pause; answer: `changed` |
+//! | `POST /tasks:pause`, `/tasks:resume` | body: `names`, `tag` or `"all": true`, and those of a pause; answer: `changed`, and `after` and `action` for the next request if there was no time for all |
 //! | `POST /nodes/{name}/pause`, `/nodes/{name}/resume` | pauses a process, by its name or its session: it takes no jobs and fires no ticks; body as for a task; answer: the node |
 //! | `POST /queues/{name}/pause`, `/queues/{name}/resume` | pauses the jobs of a queue in all processes: body as for a task; answer: the queue |
 //!
