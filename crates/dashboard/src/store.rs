@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::chrono::{DateTime, Utc};
+use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::store::{
     Failing, JobFilter, JobPause, JobState, Known, LimitDepth, PauseScope, QueueDepth, SessionId,
     SessionInfo, StoredJob, StoredSchedule, UnknownTask,
@@ -48,6 +48,30 @@ const LENGTHS_KEPT: Duration = Duration::from_secs(60);
 /// The time for which a store without limits is taken to have none.
 const LIMITS_ABSENT_FOR: Duration = Duration::from_secs(300);
 
+/// A due job that waits for so long waits for a process, unless a limit holds it back.
+const WAITS_LONG: Duration = Duration::from_secs(60);
+/// The time for which that has to be seen of a task with a limit: between an end and the next start, one of those that wait may start.
+const OPEN_FOR: TimeDelta = TimeDelta::seconds(30);
+
+/// By queue and task: since when jobs were seen that wait for long, and that no limit holds back.
+#[derive(Default)]
+struct OpenWaits(BTreeMap<(String, String), DateTime<Utc>>);
+
+impl OpenWaits {
+    /// Takes an answer, and returns for each of its rows how long the oldest of such jobs has waited.
+    fn take(&mut self, depths: &[LimitDepth], asked_at: DateTime<Utc>) -> Vec<Option<Duration>> {
+        let former = std::mem::take(&mut self.0);
+        let wait = |depth: &LimitDepth| {
+            let oldest = depth.oldest_open.filter(|oldest| *oldest > WAITS_LONG)?;
+            let place = (depth.queue.clone(), depth.task.clone());
+            let since = former.get(&place).copied().unwrap_or(asked_at);
+            self.0.insert(place, since);
+            (asked_at - since >= OPEN_FOR).then_some(oldest)
+        };
+        depths.iter().map(wait).collect()
+    }
+}
+
 /// The store.
 pub(crate) struct Store {
     jobs: Jobs,
@@ -61,6 +85,7 @@ pub(crate) struct Store {
     depths: Arc<Look<Vec<QueueDepth>>>,
     running: Arc<Look<Vec<StoredJob>>>,
     limits: Arc<Look<Vec<LimitDepth>>>,
+    open_waits: Mutex<OpenWaits>,
     /// False until a limit was seen.
     has_limits: Arc<AtomicBool>,
     /// By state: the errors of all its jobs.
@@ -143,6 +168,7 @@ impl Store {
             depths: Look::new(),
             running: Look::new(),
             limits: Look::new(),
+            open_waits: Mutex::default(),
             has_limits: Arc::default(),
             errors: JobState::ALL.map(|_| Look::new()),
             long: Look::new(),
@@ -302,6 +328,14 @@ impl Store {
             jobs.limit_depths()
         };
         self.limits.look((&self.jobs, kept_for), PATIENCE, ask).await
+    }
+
+    /// The same, each with the wait of its oldest job that no limit has held back for a while.
+    pub(crate) async fn limited(&self) -> Vec<(LimitDepth, Option<Duration>)> {
+        let Some((depths, asked_at)) = self.limit_depths().await.answer else { return Vec::new() };
+        let mut open_waits = self.open_waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = open_waits.take(&depths, asked_at);
+        depths.iter().cloned().zip(waits).collect()
     }
 
     /// A visitor has changed limits here.
@@ -526,5 +560,30 @@ impl LostNodes {
         // The store lists each for an hour, and never again.
         seen.listed = Some(lost);
         seen.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_that_no_limit_holds_back_wait_once_they_are_seen_at_each_look_for_a_while() {
+        let at = |second| DateTime::from_timestamp(second, 0).unwrap_or_default();
+        let depth = |oldest: Option<u64>| {
+            let mut depth = LimitDepth::empty("default".to_owned(), "send".to_owned());
+            depth.oldest_open = oldest.map(Duration::from_secs);
+            [depth]
+        };
+        let mut waits = OpenWaits::default();
+        let mut is = |oldest, second| waits.take(&depth(oldest), at(second))[0].is_some();
+        assert!(!is(Some(300), 100), "one may just have ended");
+        assert!(!is(Some(305), 129));
+        assert!(is(Some(306), 130));
+        assert!(!is(Some(60), 135), "that one waits for a moment only");
+        assert!(!is(Some(400), 140));
+        assert!(!is(None, 160), "none may start");
+        assert!(!is(Some(430), 175));
+        assert!(is(Some(460), 205));
     }
 }

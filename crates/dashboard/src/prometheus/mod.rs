@@ -303,6 +303,14 @@ fn limits(page: &mut Exposition, limited: &[LimitDepth]) {
         "Partitions of tasks with a limit that have due jobs, in which one may start now, and that a limit holds back.",
         samples(|depth| [depth.open_partitions, depth.held_partitions]),
     );
+    page.gauge(
+        "scheduler_limited_oldest_open_seconds",
+        "Time for which the oldest due job has waited in a partition in which one may start now, otherwise 0.",
+        limited.iter().map(|depth| {
+            let labels = [("queue", &*depth.queue), ("task", &*depth.task)];
+            sample(labels, depth.oldest_open.unwrap_or_default().as_secs_f64())
+        }),
+    );
 }
 
 /// The processes of the whole cluster, and the clock of this one.
