@@ -27,7 +27,7 @@ fn a_node_behind_a_black_hole_loses_its_job_by_its_lease_and_goes_on_after_heali
         lab.process(label).with("store", store).with("register", register.display()).start()
     };
     let lonely = start("a", &lab.store_at(proxy.port(), SHORT));
-    // The first run takes until it is told that it is lost.
+    // The first run takes until its process knows that it is lost.
     let id = lab.enqueue("work", r#"{"hang": 1, "ms": 1000}"#, 1)[0];
     eventually(LIMIT, "it runs", || (lonely.runs().len() == 1).then_some(()));
     proxy.isolate();
