@@ -86,8 +86,8 @@ pub(crate) fn assert_one_job_each_tick(runs: &[Run], task: &str) {
 
 /// Tries a lease, and a longer one after each loss: a slow moment of the machine can be longer than any. The round returns true if no
 /// session was lost.
-pub(crate) fn assert_lease_is_kept(leases_in_millis: [u64; 3], mut round: impl FnMut(u64) -> bool) {
-    let is_kept = leases_in_millis.into_iter().any(|lease| round(lease));
+pub(crate) fn assert_lease_is_kept(leases_in_millis: [u64; 3], round: impl FnMut(u64) -> bool) {
+    let is_kept = leases_in_millis.into_iter().any(round);
     assert!(is_kept, "a session was lost with each of {leases_in_millis:?}");
 }
 
