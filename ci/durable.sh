@@ -34,7 +34,7 @@ step_processes() {
 
 step_ticks() {
   TEST_TICK_SECONDS="${1:-300}" TEST_CLUSTER_STORE="${TEST_CLUSTER_STORE:-postgres}" \
-    cargo test --release -p cluster --test cluster -- --ignored --nocapture how_soon
+    cargo test --release -p cluster --test cluster -- --ignored --nocapture ticks_start_soon
 }
 
 step_outage() {

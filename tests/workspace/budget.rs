@@ -10,15 +10,15 @@ const BUDGETS: [(&str, usize, usize); 12] = [
     ("src", 23_130, 357),
     ("scheduler-core/src", 8_080, 154),
     ("scheduler-macros/src", 2_730, 24),
-    ("crates/api/src", 735, 73),
-    ("crates/cli/src", 4_955, 68),
-    ("crates/dashboard/src", 6_395, 94),
+    ("crates/api/src", 738, 73),
+    ("crates/cli/src", 4_958, 68),
+    ("crates/dashboard/src", 6_465, 95),
     ("crates/expr/src", 4_190, 48),
     ("crates/monitors/src", 1_025, 22),
     ("crates/node/src", 2_525, 30),
-    ("crates/postgres/src", 3_590, 38),
-    ("crates/sqlite/src", 3_700, 23),
-    ("crates/store/src", 5_265, 118),
+    ("crates/postgres/src", 3_601, 38),
+    ("crates/sqlite/src", 3_742, 23),
+    ("crates/store/src", 5_304, 119),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

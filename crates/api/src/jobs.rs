@@ -211,6 +211,9 @@ json! {
     } optional {
         /// The pause of the jobs of the task, in all queues.
         pause: Pause,
+        /// Beside jobs that a limit holds back: the time for which the oldest of those has waited that no limit does, if such jobs were
+        /// seen for half a minute.
+        oldest_open_ms: f64,
     }
 
     /// Numbers of unfinished jobs.

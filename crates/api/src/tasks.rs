@@ -198,6 +198,9 @@ json! {
         names: Vec<String>,
         tag: String,
         all: bool,
+        /// The task after which this request goes on, of several, and its action.
+        after: String,
+        action: String,
     }
 
     /// The query of `GET /tasks/{name}/preview` and the body of `POST /tasks/{name}/reschedule`: one rule.
@@ -218,6 +221,11 @@ json! {
     /// The answer to a request about several tasks: the number of those that changed.
     struct Changed {
         changed: u64,
+    } optional {
+        /// There was no time for all; the next request has it as its `after`.
+        after: String,
+        /// The action, for the next request.
+        action: String,
     }
 
     /// The event `tick`: the time, and the number of tasks.

@@ -381,7 +381,8 @@
     noded ? nodeAct(noded, "pause", body) : queued ? queueAct(queued, "pause", body) : pausing.length === 1 ? act(pausing[0], "pause", body) : many("pause", { ...body, names: pausing });
   });
   const many = async (action, body) => {
-    try { const { changed } = await ask("tasks:" + action, body); toast(`${changed} ${changed === 1 ? "task" : "tasks"} ${action}d`); selected.clear(); bulk(); for (const view of rows.values()) view.check.checked = false; }
+    let changed = 0;
+    try { do { const answer = await ask("tasks:" + action, body); changed += answer.changed; body = { ...body, after: answer.after, action: answer.action }; } while (body.after); toast(`${changed} ${changed === 1 ? "task" : "tasks"} ${action}d`); selected.clear(); bulk(); for (const view of rows.values()) view.check.checked = false; }
     catch (error) { refused(error); }
   };
 

@@ -9,8 +9,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::store::{
-    Action, ActionFilter, ActionId, CLOCK_OFF, QueueDepth, ScheduleEnd, Signature, StoreTime,
-    new_action,
+    Action, ActionFilter, ActionId, CLOCK_OFF, QueueDepth, RunEnd, Signature, StoreTime, new_action,
 };
 use scheduler::{TaskControl, TaskSnapshot, Tasks};
 
@@ -83,13 +82,16 @@ impl App {
         task
     }
 
-    /// The end of a durable task's last run, if another process ran it: this one only knows its own runs.
-    pub(crate) fn end_elsewhere(&self, task: &TaskSnapshot) -> Option<ScheduleEnd> {
-        let KnownSchedule::Stored(schedule) = self.store.as_ref()?.known(task.name()) else {
-            return None;
+    /// The end of a durable task's last run, if another process ran it: this one only knows its own runs. Of a kind of job the store
+    /// keeps the last failure.
+    pub(crate) fn end_elsewhere(&self, task: &TaskSnapshot) -> Option<RunEnd> {
+        let store = self.store.as_ref()?;
+        let end = match store.known(task.name()) {
+            KnownSchedule::Stored(schedule) => schedule.last_end.clone(),
+            _ => store.failing(task.name()).map(|failing| failing.last),
         };
-        let own = task.last_runs.first().map(|run| run.started_at + run.took - self.clock_offset());
-        schedule.last_end.clone().filter(|end| own.is_none_or(|own| own < end.at.utc()))
+        let own = last_end(task).map(|at| at - self.clock_offset());
+        end.filter(|end| own.is_none_or(|own| own < end.at.utc()))
     }
 
     /// Adds to a durable task what the store knows of its runs in other processes.
@@ -105,17 +107,28 @@ impl App {
                 task.failing_since = task.failing_since.or(Some(here(end.at)));
                 end_streak_if(task, schedule.failures == 0);
             }
+        } else {
+            self.add_failures(task, store);
         }
         self.end_mended_streak(task, store);
+    }
+
+    /// Failures in a row of a kind of job are those of all processes. A run here that is not stored yet, or was not when the store was
+    /// asked, makes the kind fail, or ends that.
+    fn add_failures(&self, task: &mut TaskSnapshot, store: &Store) {
+        let Some((depths, asked_at)) = store.known_depths().answer else { return };
+        let is_new = !is_stored(&depths, task.name(), asked_at, last_end(task));
+        let failing = store.failing(task.name()).filter(|_| !is_new || task.streak > 0);
+        let Some(failing) = failing else { return end_streak_if(task, !is_new) };
+        task.streak = failing.failures;
+        task.failing_since = Some(failing.since.utc() + self.clock_offset());
     }
 
     /// A durable task fails no more once the store has no job of it that has failed: another process ran it again, or a person has
     /// deleted it.
     fn end_mended_streak(&self, task: &mut TaskSnapshot, store: &Store) {
         let Some((depths, asked_at)) = store.known_depths().answer else { return };
-        let last = task.last_runs.first().map(|run| run.started_at + run.took);
-        let is_mended = is_mended(&depths, task.name(), asked_at, last.unwrap_or(self.started_at));
-        end_streak_if(task, is_mended);
+        end_streak_if(task, is_mended(&depths, task.name(), asked_at, last_end(task)));
     }
 
     /// The store.
@@ -190,18 +203,34 @@ impl App {
     }
 }
 
-/// Returns true if the store had no failed job of the task at an instant, and each end before it. An end is stored a moment after
-/// the run: until then its job is among the running ones.
+/// The end of the last run here.
+fn last_end(task: &TaskSnapshot) -> Option<DateTime<Utc>> {
+    task.last_runs.first().map(|run| run.started_at + run.took)
+}
+
+/// Returns true if the store had this end of a run of the task at an instant. An end is stored a moment after the run: until then its
+/// job is among the running ones.
+fn is_stored(
+    depths: &[QueueDepth],
+    task: &str,
+    asked_at: DateTime<Utc>,
+    ended_at: Option<DateTime<Utc>>,
+) -> bool {
+    let own = depths.iter().filter(|depth| depth.task == task);
+    let oldest_running = own.filter_map(|depth| depth.oldest_running).max();
+    ended_at.is_none_or(|ended_at| asked_at - oldest_running.unwrap_or_default() > ended_at)
+}
+
+/// Returns true if the store had no failed job of the task at an instant, and each end before it.
 fn is_mended(
     depths: &[QueueDepth],
     task: &str,
     asked_at: DateTime<Utc>,
-    ended_at: DateTime<Utc>,
+    ended_at: Option<DateTime<Utc>>,
 ) -> bool {
-    let own = || depths.iter().filter(|depth| depth.task == task);
-    let oldest_running = own().filter_map(|depth| depth.oldest_running).max();
-    let all_before = asked_at - oldest_running.unwrap_or_default();
-    all_before > ended_at && own().all(|depth| depth.parked + depth.retrying == 0)
+    let mut own = depths.iter().filter(|depth| depth.task == task);
+    own.all(|depth| depth.parked + depth.retrying == 0)
+        && is_stored(depths, task, asked_at, ended_at)
 }
 
 fn end_streak_if(task: &mut TaskSnapshot, is_over: bool) {
@@ -321,7 +350,7 @@ mod tests {
         let (asked_at, ended_at) = (at(100), at(90));
         let is = |mail: QueueDepth| {
             let other = QueueDepth { parked: 3, ..depth("other") };
-            is_mended(&[other, mail], "mail", asked_at, ended_at)
+            is_mended(&[other, mail], "mail", asked_at, Some(ended_at))
         };
         assert!(is(depth("mail")), "no job is left");
         assert!(!is(QueueDepth { parked: 1, ..depth("mail") }));
@@ -332,6 +361,6 @@ mod tests {
         };
         assert!(is(running(9)), "it was claimed after that end");
         assert!(!is(running(11)), "it may be the one that has just ended");
-        assert!(!is_mended(&[], "mail", ended_at, asked_at), "the store is not asked yet");
+        assert!(!is_mended(&[], "mail", ended_at, Some(asked_at)), "the store is not asked yet");
     }
 }

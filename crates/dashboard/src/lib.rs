@@ -55,7 +55,7 @@
 //! | `POST /tasks/{name}/resume`, `/cancel`, `/enable` | `cancel` asks the runs in progress to stop |
 //! | `GET /tasks/{name}/preview?cron=…&zone=…` | `words`, `rule`, `zone` and the next five `times` that the rule would have, or what is wrong with it; also by `fixedRate`, `fixedDelay`, `initialDelay`, `at` |
 //! | `POST /tasks/{name}/reschedule` | body: the same names, or `"reset": true` for the rule in the code of a durable task |
-//! | `POST /tasks:pause`, `/tasks:resume` | body: `names`, `tag` or `"all": true`, and those of a pause; answer: `changed` |
+//! | `POST /tasks:pause`, `/tasks:resume` | body: `names`, `tag` or `"all": true`, and those of a pause; answer: `changed`, and `after` and `action` for the next request if there was no time for all |
 //! | `POST /nodes/{name}/pause`, `/nodes/{name}/resume` | pauses a process, by its name or its session: it takes no jobs and fires no ticks; body as for a task; answer: the node |
 //! | `POST /queues/{name}/pause`, `/queues/{name}/resume` | pauses the jobs of a queue in all processes: body as for a task; answer: the queue |
 //!
@@ -73,7 +73,7 @@
 //! | `GET /tasks/{name}/limits` | its `limits`, and its `partitions` with the most due jobs, at most 50: `partition`, `due`, `running`, `opensAt`, `pause` |
 //! | `POST /tasks/{name}/partitions/pause`, `…/resume` | body: `partition`, and of a pause as wanted `reason`, and `until` or `forMs`; answer: 202 and the limits |
 //! | `POST /tasks/{name}/limit` | body: `scope`, and `running`, `rate` (`100/1m`), `burst` and `ordered` (`go_on` or `hold` behind a parked job) as wanted, `reason`; or `"reset": true` for those in the code; answer: 202 and the limits. 409 if none was set by hand |
-//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`, with `hasLongRun`, and `held`: the due jobs that a limit holds back; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for ten seconds (a minute in a deploy) or its schedules fire; also `version` and `knownVersion` if the payloads are too new, and `elsewhere` if a process has it that does not serve their queue |
+//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`, with `hasLongRun`, and `held`: the due jobs that a limit holds back, and `oldestOpenMs`: how long the oldest has waited beside them that none does; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for ten seconds (a minute in a deploy) or its schedules fire; also `version` and `knownVersion` if the payloads are too new, and `elsewhere` if a process has it that does not serve their queue |
 //! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut`, `queues` (missing for all), `tasks`, `concurrency`, `clockOffsetMs` and `isClockOff`, `pause`, and the `jobs` it has; `orphans`: jobs whose process is gone; `ended`: processes that stopped or were lost (`isLost`, `foundBy`, `jobs`, `isBack`) within the last hour |
 //!
 //! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,

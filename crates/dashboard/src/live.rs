@@ -169,22 +169,22 @@ enum Change {
 }
 
 /// The durable tasks that have failed, and whose rows have to be sent again, because of what happened elsewhere.
-fn mended(app: &App) -> BTreeSet<String> {
+fn failing(app: &App) -> BTreeSet<String> {
     let Ok(store) = app.store() else { return BTreeSet::new() };
     let here = app.tasks.list().into_iter().filter(|task| task.streak > 0);
-    let names = here.map(|task| task.name().to_owned()).chain(store.failing_schedules());
-    let failing: BTreeMap<String, bool> = names
+    let names = here.map(|task| task.name().to_owned()).chain(store.all_failing());
+    let failing: BTreeMap<String, u64> = names
         .filter_map(|name| app.tasks.get(&name).ok().filter(TaskControl::is_durable))
-        .map(|control| (control.name().to_owned(), app.snapshot(&control).streak == 0))
+        .map(|control| (control.name().to_owned(), app.snapshot(&control).streak))
         .collect();
-    store.take_mended(failing)
+    store.take_failing(failing)
 }
 
 /// The rows of the tasks that have changed. Without a listener, all that run or have run in the last seconds.
 fn changed(app: &App) -> Vec<Change> {
     let row = |task: &TaskSnapshot| Change::Row(Box::new(view::row(app, task)));
     let mut of_store = app.store().map(|store| store.take_changed()).unwrap_or_default();
-    of_store.extend(mended(app));
+    of_store.extend(failing(app));
     if !app.recorder.has_heard() {
         let since = now() - Duration::from_secs(2);
         let tasks = app.list();

@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use scheduler::chrono::{DateTime, Utc};
+use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::store::{
-    JobFilter, JobPause, JobState, Known, LimitDepth, PauseScope, QueueDepth, SessionId,
+    Failing, JobFilter, JobPause, JobState, Known, LimitDepth, PauseScope, QueueDepth, SessionId,
     SessionInfo, StoredJob, StoredSchedule, UnknownTask,
 };
 use scheduler::{Jobs, JobsError, Schedules};
@@ -48,6 +48,30 @@ const LENGTHS_KEPT: Duration = Duration::from_secs(60);
 /// The time for which a store without limits is taken to have none.
 const LIMITS_ABSENT_FOR: Duration = Duration::from_secs(300);
 
+/// A due job that waits for so long waits for a process, unless a limit holds it back.
+const WAITS_LONG: Duration = Duration::from_secs(60);
+/// The time for which that has to be seen of a task with a limit: between an end and the next start, one of those that wait may start.
+const OPEN_FOR: TimeDelta = TimeDelta::seconds(30);
+
+/// By queue and task: since when jobs were seen that wait for long, and that no limit holds back.
+#[derive(Default)]
+struct OpenWaits(BTreeMap<(String, String), DateTime<Utc>>);
+
+impl OpenWaits {
+    /// Takes an answer, and returns for each of its rows how long the oldest of such jobs has waited.
+    fn take(&mut self, depths: &[LimitDepth], asked_at: DateTime<Utc>) -> Vec<Option<Duration>> {
+        let former = std::mem::take(&mut self.0);
+        let wait = |depth: &LimitDepth| {
+            let oldest = depth.oldest_open.filter(|oldest| *oldest > WAITS_LONG)?;
+            let place = (depth.queue.clone(), depth.task.clone());
+            let since = former.get(&place).copied().unwrap_or(asked_at);
+            self.0.insert(place, since);
+            (asked_at - since >= OPEN_FOR).then_some(oldest)
+        };
+        depths.iter().map(wait).collect()
+    }
+}
+
 /// The store.
 pub(crate) struct Store {
     jobs: Jobs,
@@ -61,6 +85,7 @@ pub(crate) struct Store {
     depths: Arc<Look<Vec<QueueDepth>>>,
     running: Arc<Look<Vec<StoredJob>>>,
     limits: Arc<Look<Vec<LimitDepth>>>,
+    open_waits: Mutex<OpenWaits>,
     /// False until a limit was seen.
     has_limits: Arc<AtomicBool>,
     /// By state: the errors of all its jobs.
@@ -80,8 +105,8 @@ struct Answered {
     pauses: Vec<JobPause>,
     /// The schedules that were paused: a pause ends without a change in the store.
     paused: BTreeSet<String>,
-    /// The tasks that have failed, and whether they are mended.
-    failing: BTreeMap<String, bool>,
+    /// The tasks that have failed, and how often in a row.
+    failing: BTreeMap<String, u64>,
     /// The schedules whose rows have to be sent again.
     changed: BTreeSet<String>,
     answered_at: Option<Instant>,
@@ -143,6 +168,7 @@ impl Store {
             depths: Look::new(),
             running: Look::new(),
             limits: Look::new(),
+            open_waits: Mutex::default(),
             has_limits: Arc::default(),
             errors: JobState::ALL.map(|_| Look::new()),
             long: Look::new(),
@@ -304,6 +330,14 @@ impl Store {
         self.limits.look((&self.jobs, kept_for), PATIENCE, ask).await
     }
 
+    /// The same, each with the wait of its oldest job that no limit has held back for a while.
+    pub(crate) async fn limited(&self) -> Vec<(LimitDepth, Option<Duration>)> {
+        let Some((depths, asked_at)) = self.limit_depths().await.answer else { return Vec::new() };
+        let mut open_waits = self.open_waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = open_waits.take(&depths, asked_at);
+        depths.iter().cloned().zip(waits).collect()
+    }
+
     /// A visitor has changed limits here.
     pub(crate) fn expire_limits(&self) {
         self.has_limits.store(true, Ordering::Relaxed);
@@ -386,19 +420,28 @@ impl Store {
         }
     }
 
-    /// The schedules whose last jobs have failed, as of the last answer.
-    pub(crate) fn failing_schedules(&self) -> Vec<String> {
-        let known = self.lock();
-        let failing = known.get().by_name.iter().filter(|(_, schedule)| schedule.failures > 0);
-        failing.map(|(name, _)| name.clone()).collect()
+    /// The failures in a row of a kind of job, as of the last count.
+    pub(crate) fn failing(&self, task: &str) -> Option<Failing> {
+        let (depths, _) = self.known_depths().answer?;
+        depths.iter().find(|depth| depth.task == task)?.failing.clone()
     }
 
-    /// Takes note which of the tasks that have failed are mended; returns those that were in the other state.
-    pub(crate) fn take_mended(&self, failing: BTreeMap<String, bool>) -> BTreeSet<String> {
+    /// The schedules and kinds of jobs whose last jobs have failed, as of the last answers.
+    pub(crate) fn all_failing(&self) -> BTreeSet<String> {
+        let depths = self.known_depths().answer.map(|(depths, _)| depths);
+        let kinds = depths.iter().flat_map(|depths| depths.iter());
+        let kinds = kinds.filter(|depth| depth.failing.is_some()).map(|depth| depth.task.clone());
+        let known = self.lock();
+        let schedules = known.get().by_name.iter().filter(|(_, schedule)| schedule.failures > 0);
+        schedules.map(|(name, _)| name.clone()).chain(kinds).collect()
+    }
+
+    /// Takes note of the failures in a row of tasks, which may be mended; returns those that had another number.
+    pub(crate) fn take_failing(&self, failing: BTreeMap<String, u64>) -> BTreeSet<String> {
         let mut known = self.lock();
         let former = std::mem::replace(&mut known.get_mut().failing, failing);
         let present = &known.get().failing;
-        let is_new = |(name, is_mended): &(&String, &bool)| former.get(*name) != Some(*is_mended);
+        let is_new = |(name, failures): &(&String, &u64)| former.get(*name) != Some(*failures);
         present.iter().filter(is_new).map(|(name, _)| name.clone()).collect()
     }
 
@@ -517,5 +560,30 @@ impl LostNodes {
         // The store lists each for an hour, and never again.
         seen.listed = Some(lost);
         seen.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_that_no_limit_holds_back_wait_once_they_are_seen_at_each_look_for_a_while() {
+        let at = |second| DateTime::from_timestamp(second, 0).unwrap_or_default();
+        let depth = |oldest: Option<u64>| {
+            let mut depth = LimitDepth::empty("default".to_owned(), "send".to_owned());
+            depth.oldest_open = oldest.map(Duration::from_secs);
+            [depth]
+        };
+        let mut waits = OpenWaits::default();
+        let mut is = |oldest, second| waits.take(&depth(oldest), at(second))[0].is_some();
+        assert!(!is(Some(300), 100), "one may just have ended");
+        assert!(!is(Some(305), 129));
+        assert!(is(Some(306), 130));
+        assert!(!is(Some(60), 135), "that one waits for a moment only");
+        assert!(!is(Some(400), 140));
+        assert!(!is(None, 160), "none may start");
+        assert!(!is(Some(430), 175));
+        assert!(is(Some(460), 205));
     }
 }

@@ -1,5 +1,7 @@
 //! Limits of tasks: from rows, and changed under a lock.
 
+use std::time::Duration;
+
 use scheduler_store::{
     Command, CommandOutcome, JobId, JobWait, LIMIT_COLUMNS, LimitDepth, PartitionDepth,
     PartitionOrder, Register, Room, Runners, SessionId, Signature, StoreError, StoreTime,
@@ -152,6 +154,8 @@ pub(crate) fn read_limit_depth(row: &Row) -> Result<LimitDepth, Error> {
     (depth.open, depth.held) = (count("open")?, count("held")?);
     depth.open_partitions = count("open_partitions")?;
     depth.held_partitions = count("held_partitions")?;
+    let oldest: Option<i64> = row.try_get("oldest_open")?;
+    depth.oldest_open = oldest.map(|micros| Duration::from_micros(micros.max(0).cast_unsigned()));
     Ok(depth)
 }
 

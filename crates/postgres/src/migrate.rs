@@ -159,7 +159,7 @@ fn check_server(
 /// The tables that a program reads and writes.
 const TABLES: &str =
     "'session', 'ended_session', 'schedule', 'job', 'key', 'pause', 'action', 'done', 'meta', 'task_limit',
-     'arrival'";
+     'arrival', 'failing'";
 
 /// The rights that a program lacks, by table, and the lines that grant them.
 const RIGHTS: &str = "

@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicU32;
 
 use scheduler_store::{
     Action, ActionFilter, ActionId, BulkOutcome, ClaimRef, Close, Command, CommandAll,
-    CommandOutcome, Enqueue, Enqueued, Finish, Finished, Fire, Fired, JobFilter, JobId, JobPause,
-    JobWait, LimitDepth, NewJob, Open, Opened, OtherApplication, PartitionDepth, Poll, Polled,
-    Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, ScheduleSpec, SessionId,
-    SessionInfo, Signature, Store, StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule,
-    Uuid, VersionDepth, Watch, identifier, micros, reap_wait, statement_json, storable,
+    CommandOutcome, Enqueue, Enqueued, Failing, Finish, Finished, Fire, Fired, JobFilter, JobId,
+    JobPause, JobWait, LimitDepth, NewJob, Open, Opened, OtherApplication, PartitionDepth, Poll,
+    Polled, Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, RunEnd,
+    ScheduleSpec, SessionId, SessionInfo, Signature, Store, StoreError, StoreTime, StoredJob,
+    StoredLimit, StoredSchedule, Uuid, VersionDepth, Watch, identifier, micros, reap_wait,
+    statement_json, storable,
 };
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
@@ -531,6 +532,15 @@ impl Store for Postgres {
                     due: count(due),
                     oldest: now.0.since(oldest.0),
                 };
+                let failures: Option<i64> = row.try_get("failures")?;
+                let since: Option<At> = row.try_get("failing_since")?;
+                let (end, started): (Option<At>, Option<At>) =
+                    (row.try_get("end_at")?, row.try_get("end_started")?);
+                let error: Option<String> = row.try_get("end_error")?;
+                let failing = failures.zip(since).zip(end).map(|((failures, since), end)| {
+                    let last = RunEnd::parked(end.0, started.map(|started| started.0), error);
+                    Failing::new(count(failures), since.0, last)
+                });
                 Ok(QueueDepth {
                     queue: row.try_get("queue")?,
                     task: row.try_get("task")?,
@@ -542,6 +552,7 @@ impl Store for Postgres {
                     oldest: oldest.map(|oldest| now.0.since(oldest.0)),
                     oldest_running: oldest_running.map(|oldest| now.0.since(oldest.0)),
                     versions: versions.into_iter().flatten().zip(counts).map(version).collect(),
+                    failing,
                 })
             });
             depths.collect()

@@ -49,6 +49,32 @@ fn a_job_that_a_client_has_locked_keeps_no_other_outcome_back() {
     assert_eq!(answers, [Finished::Stored(JobState::Cancelled)]);
 }
 
+/// While nothing fails, a success writes nothing of it; and it waits for no failure of the same moment.
+#[test]
+fn a_success_neither_writes_failures_nor_waits_for_those_of_others() {
+    let Some((store, mut client, me, jobs)) = running(4) else { return };
+    let failing = format!("{}.failing", store.schema());
+    let mut failures = |store: &Postgres| -> (i64, Option<u64>) {
+        let size = format!("select pg_relation_size('{failing}')");
+        let size = client.query_one(&size, &[]).expect("a size").get(0);
+        (size, store.depths().expect("depths")[0].failing.as_ref().map(|row| row.failures))
+    };
+    enqueue(&store, vec![NewJob::new(id(9), "a")]);
+    let finish = |job: usize, end: End| {
+        store.finish(&ends(me, &jobs[job..=job], &end)).expect("an answer")[0]
+    };
+    finish(0, End::Done);
+    assert_eq!(failures(&store), (0, None));
+    finish(1, End::Park { error: "no".to_owned() });
+    assert_eq!(failures(&store).1, Some(1));
+    let lock = format!("begin; select from {failing} for update");
+    client.batch_execute(&lock).expect("it is locked");
+    assert_eq!(finish(2, End::Done), Finished::Stored(JobState::Done));
+    client.batch_execute("commit").expect("a commit");
+    finish(3, End::Done);
+    assert_eq!(store.depths().expect("depths")[0].failing, None);
+}
+
 #[test]
 fn a_schedule_that_a_client_has_locked_keeps_no_other_back() {
     let Some((store, mut client, me, _)) = running(0) else { return };

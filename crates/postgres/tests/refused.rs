@@ -90,11 +90,12 @@ fn a_store_that_cannot_be_written_is_an_error_of_the_start() {
     let reader = address.replace("writer@", "reader@");
     let error = Postgres::builder(&reader).schema("writer").connect().expect_err("no rights");
     let expected = "PostgreSQL refuses the connection: the role lacks rights in schema `writer`: \
-                    action: INSERT UPDATE DELETE, arrival: INSERT UPDATE DELETE, done: DELETE, ended_session: INSERT UPDATE DELETE, fence: UPDATE, functions: EXECUTE, meta: UPDATE, pause: INSERT UPDATE DELETE, task_limit: INSERT UPDATE DELETE\n\
+                    action: INSERT UPDATE DELETE, arrival: INSERT UPDATE DELETE, done: DELETE, ended_session: INSERT UPDATE DELETE, failing: INSERT UPDATE DELETE, fence: UPDATE, functions: EXECUTE, meta: UPDATE, pause: INSERT UPDATE DELETE, task_limit: INSERT UPDATE DELETE\n\
                     help: grant insert, update, delete on \"writer\".action to reader;\n      \
                     grant insert, update, delete on \"writer\".arrival to reader;\n      \
                     grant delete on \"writer\".done to reader;\n      \
                     grant insert, update, delete on \"writer\".ended_session to reader;\n      \
+                    grant insert, update, delete on \"writer\".failing to reader;\n      \
                     grant update on sequence \"writer\".fence to reader;\n      \
                     grant execute on all functions in schema \"writer\" to reader;\n      \
                     grant update on \"writer\".meta to reader;\n      \

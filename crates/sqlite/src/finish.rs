@@ -2,11 +2,11 @@
 
 use rusqlite::params;
 use scheduler_store::{
-    ClaimRef, End, Finish, Finished, JobState, OnLost, Prune, SessionId, StoreTime, StoredJob,
-    micros,
+    ClaimRef, End, Finish, Finished, JobState, OnLost, Prune, RunEnd, SessionId, StoreTime,
+    StoredJob, micros,
 };
 
-use crate::fields::sql;
+use crate::fields::{instant, sql};
 use crate::rows::{SqliteJob, capped, read_schedule};
 use crate::tx::Tx;
 
@@ -87,6 +87,7 @@ impl Tx<'_> {
 
     /// A run has ended a job, whose row is as it is left.
     pub(crate) fn run_ended(&self, job: &StoredJob) -> rusqlite::Result<()> {
+        self.note_failing(job)?;
         let Some(origin) = &job.origin else { return Ok(()) };
         let sql = sql!("SELECT {schedule} FROM scheduler_schedule WHERE name = ?1");
         if let Some(Ok(mut schedule)) = self.first(sql, params![origin.schedule], read_schedule)? {
@@ -94,6 +95,27 @@ impl Tx<'_> {
             self.write_schedule(&schedule)?;
         }
         self.after_job(&origin.schedule)
+    }
+
+    /// The failures in a row of the task of a job that a run has ended.
+    fn note_failing(&self, job: &StoredJob) -> rusqlite::Result<()> {
+        match job.state {
+            JobState::Done => {
+                let sql = "DELETE FROM scheduler_failing WHERE task = ?1";
+                self.execute(sql, params![job.task])?;
+            }
+            JobState::Parked => {
+                let end = RunEnd::of(job, self.now);
+                self.execute(
+                    "INSERT INTO scheduler_failing (task, failures, since, end_at, end_started, end_error) \
+                     VALUES (?1, 1, ?2, ?2, ?3, ?4) ON CONFLICT (task) DO UPDATE SET failures = failures + 1, \
+                       end_at = excluded.end_at, end_started = excluded.end_started, end_error = excluded.end_error",
+                    params![job.task, instant(Some(end.at)), instant(end.started_at), end.error],
+                )?;
+            }
+            JobState::Ready | JobState::Running | JobState::Cancelled => {}
+        }
+        Ok(())
     }
 
     /// Writes a job whose state may be another one now.

@@ -43,7 +43,7 @@ const DUE_BY_PARTITION: &str = "SELECT lane, count(*) FROM scheduler_job INDEXED
 const RUNNING_BY_PARTITION: &str = "SELECT partition, count(*) FROM scheduler_job INDEXED BY scheduler_job_partition \
      WHERE state = 'running' AND partition IS NOT NULL AND task = ?1 GROUP BY partition";
 
-const DUE_BY_QUEUE: &str = "SELECT queue, lane, count(*) FROM scheduler_job INDEXED BY scheduler_job_lane \
+const DUE_BY_QUEUE: &str = "SELECT queue, lane, count(*), min(run_at) FROM scheduler_job INDEXED BY scheduler_job_lane \
      WHERE lane IS NOT NULL AND task = ?1 GROUP BY queue, payload_version, lane";
 
 /// The first job of a partition that has begun.
@@ -251,9 +251,12 @@ impl Tx<'_> {
     pub(crate) fn limit_depths(&self) -> rusqlite::Result<Vec<LimitDepth>> {
         let mut depths = Vec::new();
         for (task, limits) in self.all_limits()?.limited() {
-            let mut due = BTreeMap::<(String, String), u64>::new();
+            let mut due = BTreeMap::<(String, String), (u64, StoreTime)>::new();
             self.all(DUE_BY_QUEUE, params![task], |row| {
-                *due.entry((row.get(0)?, row.get(1)?)).or_default() += number(row, 2)?;
+                let place = (row.get(0)?, row.get(1)?);
+                let (jobs, oldest) = due.entry(place).or_insert((0, StoreTime::MAX));
+                let run_at = StoreTime::from_micros(row.get(3)?);
+                (*jobs, *oldest) = (*jobs + number(row, 2)?, (*oldest).min(run_at));
                 Ok(())
             })?;
             depths.extend(limit_depths(self, (task, &limits), due)?);

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use rusqlite::{Row, params};
-use scheduler_store::{JobFilter, JobId, JobState, QueueDepth, StoredJob, StoredSchedule};
+use scheduler_store::{
+    Failing, JobFilter, JobId, JobState, QueueDepth, RunEnd, StoreTime, StoredJob, StoredSchedule,
+};
 
 use crate::done::page_end;
 use crate::fields::sql;
@@ -160,7 +162,7 @@ impl Tx<'_> {
                 let due = number(row, 3)?;
                 depth.later += number(row, 2)? - due;
                 if due > 0 {
-                    let oldest = scheduler_store::StoreTime::from_micros(row.get(4)?);
+                    let oldest = StoreTime::from_micros(row.get(4)?);
                     let version = u32::try_from(number(row, 5)?).unwrap_or(u32::MAX);
                     depth.add_due(version, due, self.now.since(oldest));
                 }
@@ -178,7 +180,7 @@ impl Tx<'_> {
             add(row, &|depth| {
                 depth.running = number(row, 2)?;
                 let oldest: Option<i64> = row.get(3)?;
-                let oldest = oldest.map(scheduler_store::StoreTime::from_micros);
+                let oldest = oldest.map(StoreTime::from_micros);
                 depth.oldest_running = oldest.map(|oldest| self.now.since(oldest));
                 Ok(())
             })
@@ -187,6 +189,19 @@ impl Tx<'_> {
                       WHERE state = 'parked' GROUP BY task, queue";
         self.all(parked, [], |row| {
             add(row, &|depth| number(row, 2).map(|count| depth.parked = count))
+        })?;
+        let failing =
+            "SELECT task, failures, since, end_at, end_started, end_error FROM scheduler_failing";
+        let at = |row: &Row<'_>, column| {
+            Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(StoreTime::from_micros))
+        };
+        self.all(failing, [], |row| {
+            let (task, since): (String, _) = (row.get(0)?, at(row, 2)?.unwrap_or_default());
+            let last = RunEnd::parked(at(row, 3)?.unwrap_or_default(), at(row, 4)?, row.get(5)?);
+            let failing = Failing::new(number(row, 1)?, since, last);
+            let of_task = depths.values_mut().filter(|depth| depth.task == task);
+            of_task.for_each(|depth| depth.failing = Some(failing.clone()));
+            Ok(())
         })?;
         Ok(depths.into_values().collect())
     }

@@ -264,6 +264,16 @@ CREATE TABLE scheduler_arrival (
   PRIMARY KEY (task, scope, partition)
 ) STRICT, WITHOUT ROWID;
 
+-- The jobs of a task that were parked since one was done: their number, when the first was parked, and the end of the last.
+CREATE TABLE scheduler_failing (
+  task TEXT PRIMARY KEY NOT NULL,
+  failures INTEGER NOT NULL,
+  since INTEGER NOT NULL,
+  end_at INTEGER NOT NULL,
+  end_started INTEGER,
+  end_error TEXT
+) STRICT, WITHOUT ROWID;
+
 -- Jobs that expire unless they are claimed.
 CREATE INDEX scheduler_job_expiring ON scheduler_job (expires_at, id)
   WHERE state = 'ready' AND started_at IS NULL AND expires_at IS NOT NULL;

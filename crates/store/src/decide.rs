@@ -108,7 +108,7 @@ impl QueueDepth {
     #[must_use]
     pub fn empty(queue: String, task: String) -> Self {
         let (due, later, retrying, running, parked) = (0, 0, 0, 0, 0);
-        let (oldest, oldest_running, versions) = (None, None, Vec::new());
+        let (oldest, oldest_running, versions, failing) = (None, None, Vec::new(), None);
         Self {
             queue,
             task,
@@ -120,6 +120,7 @@ impl QueueDepth {
             oldest,
             oldest_running,
             versions,
+            failing,
         }
     }
 

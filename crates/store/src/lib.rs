@@ -73,14 +73,14 @@ pub use limit::{
 };
 pub use model::{Model, ModelState};
 pub use request::{
-    CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
-    Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,
-    Register, Registered, RegisteredSchedule, Registration, Renew, Renewed, SessionTask, TaskRoom,
-    UnreadableRow, VersionDepth, reap_count, reap_wait,
+    CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Failing, Finish, Finished, Fire, Fired,
+    JobFilter, Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth,
+    Reap, Reaped, Register, Registered, RegisteredSchedule, Registration, Renew, Renewed,
+    SessionTask, TaskRoom, UnreadableRow, VersionDepth, reap_count, reap_wait,
 };
 pub use schedule::{
-    FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Override, Rule, ScheduleEnd,
-    ScheduleSpec, Skips, StoredSchedule, TickJob, Timing,
+    FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Override, Rule, RunEnd, ScheduleSpec,
+    Skips, StoredSchedule, TickJob, Timing,
 };
 pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
 pub use scheduler_expr::OnPark;

@@ -13,7 +13,7 @@ use crate::command::{Pause, PauseScope, PauseSpan};
 use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, NewJob, StoredJob};
 use crate::limit::LimitSpec;
-use crate::schedule::{Next, ScheduleSpec, Skips, StoredSchedule, TickJob};
+use crate::schedule::{Next, RunEnd, ScheduleSpec, Skips, StoredSchedule, TickJob};
 
 /// Opens a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -527,6 +527,29 @@ pub struct QueueDepth {
     pub oldest_running: Option<Duration>,
     /// Jobs that are due by the version of their payload, the least first.
     pub versions: Vec<VersionDepth>,
+    /// The last failures of the task, in all queues and processes; none if one of its jobs was done since.
+    #[serde(skip)]
+    pub failing: Option<Failing>,
+}
+
+/// The jobs of a task that were parked in a row, in any process: none was done since the first of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Failing {
+    /// Their number.
+    pub failures: u64,
+    /// When the first of them was parked.
+    pub since: StoreTime,
+    /// The end of the last of them.
+    pub last: RunEnd,
+}
+
+impl Failing {
+    /// A row of a store.
+    #[must_use]
+    pub fn new(failures: u64, since: StoreTime, last: RunEnd) -> Self {
+        Self { failures, since, last }
+    }
 }
 
 /// The number of due jobs of a task in a queue whose payloads have one version.

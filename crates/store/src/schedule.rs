@@ -233,17 +233,17 @@ pub struct StoredSchedule {
     /// When the process that registered it first opened a session, by the store's clock (R15).
     pub registrant_opened: StoreTime,
     /// The end of the last run of a job of it, in any process.
-    pub last_end: Option<ScheduleEnd>,
+    pub last_end: Option<RunEnd>,
     /// When a run of a job of it succeeded last.
     pub last_success: Option<StoreTime>,
     /// The number of its jobs that were parked since then.
     pub failures: u64,
 }
 
-/// The end of a run of a job of a schedule.
+/// The end of a run of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ScheduleEnd {
+pub struct RunEnd {
     /// When the store learned it.
     pub at: StoreTime,
     /// The state in which the run has left the job.
@@ -254,12 +254,25 @@ pub struct ScheduleEnd {
     pub error: Option<String>,
 }
 
-/// The number of characters of an error that a schedule keeps.
+/// The number of characters of an error that an end keeps.
 const ERROR_CHARS_MAX: usize = 500;
 
-impl ScheduleEnd {
+impl RunEnd {
     pub(crate) fn new(at: StoreTime) -> Self {
         Self { at, state: JobState::Done, started_at: None, error: None }
+    }
+
+    /// The run that has left a job as it is now.
+    #[must_use]
+    pub fn of(job: &StoredJob, at: StoreTime) -> Self {
+        let error = job.error.as_ref().map(|error| error.chars().take(ERROR_CHARS_MAX).collect());
+        Self { at, state: job.state, started_at: job.started_at, error }
+    }
+
+    /// The run that has parked a job, as a store keeps it.
+    #[must_use]
+    pub fn parked(at: StoreTime, started_at: Option<StoreTime>, error: Option<String>) -> Self {
+        Self { at, state: JobState::Parked, started_at, error }
     }
 }
 
@@ -371,9 +384,7 @@ impl StoredSchedule {
 
     /// A run has ended a job of it.
     pub fn note_end(&mut self, job: &StoredJob, now: StoreTime) {
-        let error = job.error.as_ref().map(|error| error.chars().take(ERROR_CHARS_MAX).collect());
-        let end = ScheduleEnd { state: job.state, started_at: job.started_at, error, at: now };
-        self.last_end = Some(end);
+        self.last_end = Some(RunEnd::of(job, now));
         match job.state {
             JobState::Done => (self.last_success, self.failures) = (Some(now), 0),
             JobState::Parked => self.failures += 1,

@@ -8,7 +8,7 @@ use crate::command::Pause;
 use crate::id::{JobId, StoreTime, micros};
 use crate::job::{JobState, OnLost, Priority};
 use crate::schedule::{
-    Next, Overlap, Override, Rule, ScheduleEnd, ScheduleSpec, StoredSchedule, TickJob, Timing,
+    Next, Overlap, Override, Rule, RunEnd, ScheduleSpec, StoredSchedule, TickJob, Timing,
 };
 
 type Row = StoredSchedule;
@@ -166,7 +166,7 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 47] = [
         |row| of(&row.last_end, |end| end.at.value()),
         |row, value| {
             let at = (value != ColumnValue::Null).then(|| StoreTime::from_micros(value.int()));
-            row.last_end = at.map(ScheduleEnd::new);
+            row.last_end = at.map(RunEnd::new);
         }
     ),
     part!("end_state", JobState, last_end.state),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -127,17 +128,20 @@ pub struct LimitDepth {
     pub open_partitions: u64,
     /// The number of the others.
     pub held_partitions: u64,
+    /// The time for which the oldest due job of a partition has waited in which one may start now.
+    pub oldest_open: Option<Duration>,
 }
 
 impl LimitDepth {
     /// No job.
     #[must_use]
     pub fn empty(queue: String, task: String) -> Self {
-        Self { queue, task, open: 0, held: 0, open_partitions: 0, held_partitions: 0 }
+        let (open, held, open_partitions, held_partitions, oldest_open) = (0, 0, 0, 0, None);
+        Self { queue, task, open, held, open_partitions, held_partitions, oldest_open }
     }
 }
 
-/// The due jobs of a task that has a limit, from their numbers by queue and partition.
+/// The due jobs of a task that has a limit, from their numbers by queue and partition, and when the oldest became due.
 ///
 /// # Errors
 ///
@@ -145,16 +149,19 @@ impl LimitDepth {
 pub fn limit_depths<S: Lanes>(
     store: &S,
     (task, limits): (&str, &TaskLimits),
-    due: impl IntoIterator<Item = ((String, String), u64)>,
+    due: impl IntoIterator<Item = ((String, String), (u64, StoreTime))>,
 ) -> Result<Vec<LimitDepth>, S::Error> {
     let all_open = limit_room(store, limits, &limits.all, None)?.room.is_open();
     let mut depths = BTreeMap::<String, LimitDepth>::new();
-    for ((queue, lane), jobs) in due {
+    for ((queue, lane), (jobs, oldest)) in due {
         let each = limit_room(store, limits, &limits.each, Some(&lane))?.room;
         let empty = || LimitDepth::empty(queue.clone(), task.to_owned());
         let depth = depths.entry(queue.clone()).or_insert_with(empty);
         let (counted, partitions) = match all_open && each.is_open() {
-            true => (&mut depth.open, &mut depth.open_partitions),
+            true => {
+                depth.oldest_open = depth.oldest_open.max(Some(store.now().since(oldest)));
+                (&mut depth.open, &mut depth.open_partitions)
+            }
             false => (&mut depth.held, &mut depth.held_partitions),
         };
         (*counted, *partitions) = (*counted + jobs, *partitions + 1);

@@ -18,8 +18,14 @@ pub fn boot_micros() -> i64 {
 /// The wall clock of this process at an instant of the clock since boot, in microseconds since the Unix epoch.
 #[must_use]
 pub fn wall_at(boot: i64) -> i64 {
-    let wall = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    wall.tv_sec * 1_000_000 + wall.tv_nsec / 1_000 - (boot_micros() - boot)
+    loop {
+        let before = boot_micros();
+        let wall = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        // Read again if this process had no processor between both clocks.
+        if boot_micros() - before < 1_000 {
+            return wall.tv_sec * 1_000_000 + wall.tv_nsec / 1_000 - (before - boot);
+        }
+    }
 }
 
 /// A line of a journal.

@@ -191,14 +191,14 @@ impl Lab {
     ///
     /// # Panics
     ///
-    /// If it is within a transaction each time, for 30 seconds.
+    /// If it is within a transaction each time, for minutes.
     pub fn freeze(&self, process: &Process) {
         let is_locked = || {
             let connection = self.connection();
             connection.busy_timeout(Duration::from_millis(500)).expect("a timeout can be set");
             connection.execute_batch("begin immediate; rollback").is_err()
         };
-        eventually(Duration::from_secs(30), "a moment without a transaction", || {
+        eventually(Duration::from_secs(300), "a moment without a transaction", || {
             process.freeze();
             if self.store.starts_with("sqlite:") && is_locked() {
                 process.resume();
@@ -265,27 +265,30 @@ impl Lab {
     ///
     /// # Panics
     ///
-    /// If that takes too long.
+    /// If none ends within the limit.
     pub fn await_all_ended(&self, limit: Duration) {
-        let store = self.open();
-        eventually(limit, "no job is unfinished", || {
-            let depths = store.depths().expect("the store answers");
-            depths.iter().all(|depth| depth.unfinished() == 0).then_some(())
-        });
+        self.await_ended(|_| true, limit);
     }
 
     /// Waits until no job of a task is unfinished.
     ///
     /// # Panics
     ///
-    /// If that takes too long.
+    /// If none ends within the limit.
     pub fn await_task_ended(&self, task: &str, limit: Duration) {
-        let store = self.open();
-        eventually(limit, &format!("no job of {task} is unfinished"), || {
-            let depths = store.depths().expect("the store answers");
-            let mut depths = depths.iter().filter(|depth| depth.task == task);
-            depths.all(|depth| depth.unfinished() == 0).then_some(())
-        });
+        self.await_ended(|of| of == task, limit);
+    }
+
+    /// The limit counts from the last end: the machine decides how long all of them take.
+    fn await_ended(&self, is_of: impl Fn(&str) -> bool, limit: Duration) {
+        let (store, mut least) = (self.open(), u64::MAX);
+        while least > 0 {
+            least = eventually(limit, &format!("fewer than {least} jobs are unfinished"), || {
+                let depths = store.depths().expect("the store answers");
+                let of_task = depths.iter().filter(|depth| is_of(&depth.task));
+                Some(of_task.map(|depth| depth.unfinished()).sum()).filter(|left| *left < least)
+            });
+        }
     }
 
     /// All jobs in a state.
@@ -309,10 +312,16 @@ impl Lab {
         assert_eq!(answer, CommandOutcome::Done, "{command:?}");
     }
 
-    /// A process with the settings of the contract: a lease of 2 s, a poll every 0.2 s, 4 threads.
+    /// A process that polls every 0.2 s, with 4 threads. Its lease of 15 s outlives slow moments of the machine.
     #[must_use]
     pub fn process(&self, label: &str) -> ProcessBuilder {
         ProcessBuilder::new(&self.program, label, self.folder(), &self.store)
+    }
+
+    /// A process whose session is soon lost, by a fault of the test or by a slow moment: its jobs may run again at any time.
+    #[must_use]
+    pub fn process_with_short_lease(&self, label: &str) -> ProcessBuilder {
+        self.process(label).with("lease", 2_000).with("renew", 500)
     }
 }
 

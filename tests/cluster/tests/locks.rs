@@ -4,7 +4,7 @@ use cluster::{Lab, is_full};
 use scheduler_store::{
     ClaimRef, Command, CommandOutcome, DEFAULT_QUEUE, End, Enqueue, Enqueued, Finish, Finished,
     JobId, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Open, Overlap, Payload, Poll,
-    Priority, Reap, Rule, ScheduleSpec, SessionId, Store, StoreTime, TaskRoom, Timing, Uuid,
+    Priority, Reap, Renew, Rule, ScheduleSpec, SessionId, Store, StoreTime, TaskRoom, Timing, Uuid,
 };
 use std::time::Duration;
 
@@ -123,7 +123,8 @@ fn f_lk2_many_names_are_different() {
 fn f_lk2_only_the_holder_releases_a_job() {
     let Some(lab) = Lab::new(NODE) else { return };
     let store = lab.open();
-    let session = |lease| {
+    let lease = crate::support::LIMIT;
+    let session = || {
         let id = SessionId::from_uuid(Uuid::now_v7());
         let (label, build) = ("test".to_owned(), String::new());
         store
@@ -160,7 +161,7 @@ fn f_lk2_only_the_holder_releases_a_job() {
         let finish = Finish { session, held, end: End::Done };
         store.finish(&[finish]).expect("an answer")[0]
     };
-    let (first, second) = (session(Duration::from_secs(1)), session(Duration::from_secs(600)));
+    let (first, second) = (session(), session());
     enqueue(&*store, vec![keyed("one")]);
     let held = claim(first);
     assert_eq!(finish(second, held), Finished::Lost, "it is held by another");
@@ -168,6 +169,9 @@ fn f_lk2_only_the_holder_releases_a_job() {
     assert_eq!(finish(first, older), Finished::Lost, "an old fence");
     assert_eq!(store.job(held.job).expect("an answer").expect("a job").state, JobState::Running);
     // It expires, and another one takes it.
+    let lease = Duration::from_micros(1);
+    let renew = Renew { session: first, lease, clock_offset: None, not_after: END };
+    assert!(store.renew(&renew).expect("an answer").is_alive);
     let lease = cluster::eventually(crate::support::LIMIT, "its lease ends", || {
         let leases = poll(second, 0).leases;
         leases.into_iter().find(|lease| lease.session == first && lease.has_run_out)

@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use cluster::{Lab, Process, Run, by_tick, eventually, pass, second_of};
+use cluster::{Lab, Process, Run, eventually, pass};
 use postgres_server::{Proxy, Server, Way};
-use scheduler_store::{Command, JobState};
+use scheduler_store::{Command, JobState, StoredSchedule};
 
 use crate::NODE;
+use crate::support::{LIMIT, assert_each_second_decided, assert_one_job_each_tick, schedule};
 
-const LIMIT: Duration = Duration::from_secs(180);
 const PROCESSES: usize = 4;
 
 /// A small generator of random numbers, by xorshift.
@@ -74,7 +74,7 @@ impl Chaos {
 
     fn start(&mut self, index: usize) -> Process {
         self.generation += 1;
-        let mut process = self.lab.process(&format!("p{}", self.generation));
+        let mut process = self.lab.process_with_short_lease(&format!("p{}", self.generation));
         if let Some(network) = self.networks.get(index) {
             process = process.with("store", self.lab.store_at(network.port(), ",deadline=1500"));
         }
@@ -190,18 +190,14 @@ fn schedules() -> Vec<String> {
     schedules
 }
 
-/// Checks what no kill, freeze or restart may bring about.
-fn check(lab: &Lab, runs: &[Run], accepted: &BTreeSet<String>) {
+/// Checks what no kill, freeze or restart may bring about. The schedules are as they were at the begin.
+fn check(lab: &Lab, before: &[StoredSchedule], runs: &[Run], accepted: &BTreeSet<String>) {
     let store = lab.open();
-    for schedule in schedules() {
-        let name =
-            schedule.split(';').next().and_then(|part| part.strip_prefix("name=")).expect("a name");
-        for (tick, runs) in by_tick(runs, name) {
-            let jobs: BTreeSet<&str> = runs.iter().map(|run| &*run.job).collect();
-            assert_eq!(jobs.len(), 1, "tick {tick} of {name} became {jobs:?}");
-            let mut fences: Vec<u64> = runs.iter().map(|run| run.fence).collect();
-            fences.sort_unstable();
-            assert!(fences.windows(2).all(|pair| pair[0] < pair[1]), "fences grow: {runs:?}");
+    for before in before {
+        let name = &before.definition.name;
+        assert_one_job_each_tick(runs, name);
+        if name.contains('-') {
+            assert_each_second_decided(before, &schedule(lab, name));
         }
     }
     let mut jobs = Vec::new();
@@ -222,17 +218,6 @@ fn check(lab: &Lab, runs: &[Run], accepted: &BTreeSet<String>) {
         let job = stored.get(&run.job).expect("each job that ran is stored");
         assert!(job.fence.0 >= run.fence, "a late writer: {run:?} {job:?}");
     }
-    for schedule in store.schedules().expect("an answer") {
-        let ticks = by_tick(runs, &schedule.definition.name);
-        let Some((first, _)) = ticks.first_key_value() else { continue };
-        if schedule.definition.name.contains('-') {
-            let span = second_of(schedule.cursor.as_micros()) - second_of(*first) + 1;
-            let waiting = u64::from(schedule.waiting.is_some());
-            let decided = schedule.fired + schedule.skips.total() + waiting;
-            let span = u64::try_from(span).expect("it has gone on");
-            assert!(decided.abs_diff(span) <= 2, "{span} ticks, {decided} decided: {schedule:?}");
-        }
-    }
 }
 
 #[test]
@@ -242,6 +227,11 @@ fn chaos() {
     let seconds = number("TEST_CHAOS_SECONDS").unwrap_or(60);
     let seed = number("TEST_CHAOS_SEED").unwrap_or(1);
     let Some(mut chaos) = Chaos::new(seed) else { return };
+    let before: Vec<StoredSchedule> = schedules()
+        .iter()
+        .filter_map(|text| text.strip_prefix("name=")?.split(';').next())
+        .map(|name| schedule(&chaos.lab, name))
+        .collect();
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(seconds) {
         chaos.step();
@@ -266,7 +256,7 @@ fn chaos() {
     let runs: Vec<Run> = chaos.gone.iter().flat_map(Process::runs).collect();
     let accepted: BTreeSet<String> =
         chaos.gone.iter().flat_map(|process| process.notes("accepted")).map(|(_, id)| id).collect();
-    check(&chaos.lab, &runs, &accepted);
+    check(&chaos.lab, &before, &runs, &accepted);
     let again = runs.iter().filter(|run| run.attempt > 1).count();
     println!(
         "seed {seed}, {seconds} s: {:?}; {} runs, {again} of them again; {} jobs accepted, none lost; \

@@ -24,7 +24,7 @@ fn runs_of(processes: &[&Process], id: JobId) -> Vec<Run> {
 fn d7_what_was_accepted_is_run_after_a_kill() {
     for _ in 0..if is_full() { 20 } else { 3 } {
         let Some(lab) = Lab::new(NODE) else { return };
-        let mut first = lab.process("a").with("enqueue-every", 0).start();
+        let mut first = lab.process_with_short_lease("a").with("enqueue-every", 0).start();
         eventually(LIMIT, "jobs are accepted", || {
             (first.notes("accepted").len() >= 50).then_some(())
         });
@@ -44,7 +44,6 @@ fn d7_what_was_accepted_is_run_after_a_kill() {
         let stored: BTreeSet<String> =
             lab.jobs(JobState::Done).iter().map(|job| job.id.to_string()).collect();
         assert!(missing.iter().all(|id| stored.contains(*id)), "{missing:?}");
-        assert!(first.notes("refused-job").is_empty(), "{:?}", first.notes("refused-job"));
     }
 }
 
@@ -62,7 +61,7 @@ fn work(#[payload] _: BTreeMap<String, u64>) {}
 fn d8_a_job_in_a_transaction_of_the_caller_through_the_facade() {
     let Some(lab) = Lab::on_postgres(NODE) else { return };
     // It polls once in an hour, so that the job is found by the notification that comes with the commit.
-    let process = lab.process("a").with("poll", 3_600_000).with("lease", 15_000).start();
+    let process = lab.process("a").with("poll", 3_600_000).start();
     await_opened(&process, 1);
     let (mut client, schema) = lab.client();
     let url = lab.url();
@@ -119,8 +118,7 @@ fn d9_many_processes_run_each_job_once() {
     let Some(lab) = Lab::new(NODE) else { return };
     let count = if is_full() { 20_000 } else { 4_000 };
     lab.enqueue("work", "{}", count);
-    // No process dies here: a slow moment must not look like a death.
-    let start = |label| lab.process(label).with("threads", 8).with("lease", 15_000).start();
+    let start = |label| lab.process(label).with("threads", 8).start();
     let all = ["a", "b", "c", "d"].map(start);
     let all: Vec<&Process> = all.iter().collect();
     lab.await_all_ended(LIMIT);
@@ -138,17 +136,24 @@ fn d9_many_processes_run_each_job_once() {
 #[test]
 fn d10_a_job_of_a_killed_process_runs_again_elsewhere() {
     let Some(lab) = Lab::new(NODE) else { return };
-    let mut first = lab.process("a").start();
-    let id = lab.enqueue("work", r#"{"ms": 60000}"#, 1)[0];
-    let at_most_once = lab.enqueue("abandoned", r#"{"ms": 60000}"#, 1)[0];
-    eventually(LIMIT, "both run", || (first.runs().len() == 2).then_some(()));
+    let mut first = lab.process_with_short_lease("a").start();
+    let id = lab.enqueue("work", r#"{"ms": 600000}"#, 1)[0];
+    let at_most_once = lab.enqueue("abandoned", r#"{"ms": 600000}"#, 1)[0];
+    eventually(LIMIT, "both run", || {
+        let runs = first.runs();
+        let has_run = |task: &str| runs.iter().any(|run| run.task == task);
+        (has_run("work") && has_run("abandoned")).then_some(())
+    });
     let second = lab.process("b").start();
     first.kill();
     eventually(LIMIT, "the other runs it", || (!second.runs().is_empty()).then_some(()));
     let of_job = runs_of(&[&first, &second], id);
-    assert_eq!(of_job.iter().map(|run| run.attempt).collect::<Vec<_>>(), [1, 2]);
-    assert!(of_job[1].fence > of_job[0].fence);
-    assert_eq!(lab.job(id).lost, 1);
+    // Also before it was killed, a slow moment may have cost the first its session.
+    assert!(of_job.windows(2).all(|pair| pair[0].attempt < pair[1].attempt), "{of_job:?}");
+    assert!(of_job.windows(2).all(|pair| pair[0].fence < pair[1].fence), "{of_job:?}");
+    let (last, job) = (&of_job[of_job.len() - 1], lab.job(id));
+    assert_eq!((&*last.process, last.fence, last.attempt), ("b", job.fence.0, job.attempt));
+    assert_eq!(job.lost + 1, job.attempt, "each attempt before was lost");
     let parked = lab.await_state(at_most_once, JobState::Parked, LIMIT);
     assert!(parked.error.expect("a reason").starts_with("lost"));
     assert_eq!(runs_of(&[&first, &second], at_most_once).len(), 1);
@@ -157,14 +162,15 @@ fn d10_a_job_of_a_killed_process_runs_again_elsewhere() {
 #[test]
 fn d11_a_late_outcome_is_refused() {
     let Some(lab) = Lab::new(NODE) else { return };
-    let first = lab.process("a").start();
+    let first = lab.process_with_short_lease("a").start();
     let id = lab.enqueue("work", r#"{"ms": 4000, "stubborn": true}"#, 1)[0];
-    eventually(LIMIT, "it runs", || (first.runs().len() == 1).then_some(()));
+    eventually(LIMIT, "it runs", || (!first.runs().is_empty()).then_some(()));
     lab.freeze(&first);
     let second = lab.process("b").start();
     eventually(LIMIT, "the other takes it", || (!second.runs().is_empty()).then_some(()));
     lab.command(&Command::Cancel { job: id });
     let cancelled = lab.await_state(id, JobState::Cancelled, LIMIT);
+    let count = runs_of(&[&first, &second], id).len();
     first.resume();
     eventually(LIMIT, "the first sees its loss", || first.notes("session_lost").first().cloned());
     eventually(LIMIT, "its body ends", || first.runs().first().and_then(|run| run.end).map(drop));
@@ -172,7 +178,7 @@ fn d11_a_late_outcome_is_refused() {
     let next = lab.enqueue("work", "{}", 1)[0];
     lab.await_state(next, JobState::Done, LIMIT);
     assert_eq!(lab.job(id), cancelled);
-    assert_eq!(runs_of(&[&first, &second], id).len(), 2);
+    assert_eq!(runs_of(&[&first, &second], id).len(), count, "it does not run again");
 }
 
 #[test]
@@ -204,7 +210,7 @@ fn d13_a_job_that_kills_its_process_is_parked_and_takes_no_other_with_it() {
     let Some(lab) = Lab::new(NODE) else { return };
     let poison = lab.enqueue("work", r#"{"abort": true}"#, 1)[0];
     let others = lab.enqueue("work", r#"{"ms": 5}"#, 200);
-    let start = |number: usize| lab.process(&format!("p{number}")).start();
+    let start = |number: usize| lab.process(&format!("p{number}")).with("lease", 5_000).start();
     let mut all: Vec<Process> = (0..3).map(start).collect();
     let parked = eventually(LIMIT * 2, "the poison is parked, and all others are done", || {
         // A supervisor starts processes again.

@@ -75,7 +75,8 @@ impl Stage {
 
     fn start(&self) -> Process {
         let number = self.running.len() + self.gone.len();
-        self.lab.process(&format!("p{number}")).with("poll", 50).with("threads", 8).start()
+        let process = self.lab.process_with_short_lease(&format!("p{number}"));
+        process.with("poll", 50).with("threads", 8).start()
     }
 
     fn below(&mut self, limit: u32) -> u32 {

@@ -6,9 +6,9 @@ use crate::enqueues::with_key;
 use crate::given::{Given, LEASE, SECOND, cron, held, job};
 use crate::test_store::TestStore;
 use scheduler_store::{
-    CLAIM_BYTES_MAX, ClaimRef, Command, CommandOutcome, End, Enqueued, Fence, Finish, Finished,
-    Fire, JobFilter, JobState, NewJob, Next, OnConflict, OnLost, Overlap, Priority, Prune,
-    QueueDepth, Rule, StoredJob, Timing, VersionDepth, When,
+    CLAIM_BYTES_MAX, ClaimRef, Command, CommandOutcome, End, Enqueued, Failing, Fence, Finish,
+    Finished, Fire, JobFilter, JobState, NewJob, Next, OnConflict, OnLost, Overlap, Priority,
+    Prune, QueueDepth, Rule, RunEnd, StoredJob, Timing, VersionDepth, When,
 };
 
 /// The same end twice is stored once, and answered so.
@@ -393,6 +393,8 @@ pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
         given.enqueue(NewJob { max_attempts: 9, ..given.of_version(number, "b", 0) });
     }
     let claimed = given.poll(id, &["b"]).jobs;
+    let parked = RunEnd::parked(given.now, Some(given.now), Some("no".to_owned()));
+    let failing = Some(Failing::new(1, given.now, parked));
     for (job, after) in [(4, SECOND * 3), (5, SECOND)] {
         let end = End::Failed { after, error: "no".to_owned() };
         given.finish(id, claimed[job].held(), end);
@@ -412,10 +414,52 @@ pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
     let mut b =
         QueueDepth { task: "b".to_owned(), later: 2, retrying: 2, running: 1, parked: 1, ..none };
     b.add_due(0, 1, SECOND * 3 / 2);
-    b.oldest_running = Some(SECOND * 5 / 2);
+    (b.oldest_running, b.failing) = (Some(SECOND * 5 / 2), failing);
     assert_eq!(given.ask().depths().unwrap(), [a, b]);
     assert_eq!(given.poll(id, &["b"]).jobs.len(), 1);
     let depths = given.ask().depths().unwrap();
     let counts = (depths[1].due, depths[1].later, depths[1].retrying, depths[1].running);
     assert_eq!(counts, (0, 2, 1, 2), "one of them runs again");
+}
+
+/// The jobs of a task that were parked in a row, whoever ran them: one that is done ends that, one that is cancelled does not.
+pub fn a_task_keeps_its_failures_in_a_row<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    // One stays, so that there is a depth.
+    given.enqueue(NewJob { when: When::After(SECOND * 600), ..given.of_version(99, "a", 0) });
+    for number in 1..=9 {
+        given.job_of(number, "a");
+    }
+    given.job_of(10, "b");
+    let failing = |given: &Given<T>| {
+        let depths = given.ask().depths().unwrap();
+        depths.into_iter().find(|depth| depth.task == "a").unwrap().failing
+    };
+    let park = |error: &str| End::Park { error: error.to_owned() };
+    let started = given.now;
+    let end = |at, error: &str| RunEnd::parked(at, Some(started), Some(error.to_owned()));
+    let ends = |given: &Given<T>, ends: Vec<(u128, End)>| {
+        let finish =
+            |(number, end)| Finish { session: id, held: given.job(job(number)).held(), end };
+        let requests: Vec<Finish> = ends.into_iter().map(finish).collect();
+        given.ask().finish(&requests).unwrap();
+    };
+    let long = "é".repeat(600);
+    assert_eq!(given.poll(id, &["a", "b"]).jobs.len(), 10);
+    ends(&given, vec![(1, End::Done), (10, park("of another"))]);
+    assert_eq!(failing(&given), None);
+    ends(&given, vec![(2, park("first"))]);
+    given.wait(SECOND);
+    let last = end(given.now, &"é".repeat(500));
+    ends(&given, vec![(3, End::Cancelled), (4, park(&long))]);
+    assert_eq!(failing(&given), Some(Failing::new(2, started, last)));
+    // Of those that come together each counts by itself.
+    let last = end(given.now, "sixth");
+    ends(&given, vec![(5, End::Done), (6, park("sixth"))]);
+    assert_eq!(failing(&given), Some(Failing::new(1, given.now, last)));
+    ends(&given, vec![(7, park("seventh")), (8, End::Done)]);
+    assert_eq!(failing(&given), None);
+    ends(&given, vec![(9, park("ninth"))]);
+    assert_eq!(given.command(&Command::Delete { job: job(9) }), CommandOutcome::Done);
+    assert_eq!(failing(&given).unwrap().failures, 1, "a job that is deleted is no success");
 }

@@ -137,6 +137,7 @@ macro_rules! store_conformance {
             jobs_that_ended_long_ago_are_deleted
             dynamic_schedules_that_are_over_are_deleted
             depths_count_what_is_unfinished_or_parked
+            a_task_keeps_its_failures_in_a_row
             r6_a_tick_fires_once_and_only_from_the_cursor_that_was_seen
             a_tick_does_not_fire_before_its_time
             a_tick_is_claimed_as_it_fires

@@ -517,7 +517,7 @@ pub fn fx_a_job_that_is_asked_for_again_and_again_waits_for_the_last_but_not_for
 
 /// Of each task that has a limit: the due jobs of partitions in which one may start, and those that a limit holds back.
 pub fn fl_due_jobs_are_counted_by_whether_a_limit_holds_them_back<T: TestStore>() {
-    let (given, id) = Given::<T>::session();
+    let (mut given, id) = Given::<T>::session();
     given.limit(id, limits("a", running(3), rate(1, MINUTE)), given.now);
     for number in 1..=2 {
         for (at, partition) in [(0, "x"), (10, "y"), (20, "z")] {
@@ -526,12 +526,14 @@ pub fn fl_due_jobs_are_counted_by_whether_a_limit_holds_them_back<T: TestStore>(
     }
     given.enqueue(NewJob { partition: Some("x".to_owned()), ..NewJob::new(job(30), "b") });
     given.poll_for(id, 2);
+    given.wait(SECOND);
+    given.add(40, "z");
     let mut expected = LimitDepth::empty("default".to_owned(), "a".to_owned());
-    (expected.open, expected.open_partitions) = (2, 1);
+    (expected.open, expected.open_partitions, expected.oldest_open) = (3, 1, Some(SECOND));
     (expected.held, expected.held_partitions) = (2, 2);
     assert_eq!(given.ask().limit_depths().unwrap(), [expected.clone()], "`b` has no limit");
     given.poll_for(id, 1);
-    (expected.open, expected.open_partitions) = (0, 0);
-    (expected.held, expected.held_partitions) = (3, 3);
+    (expected.open, expected.open_partitions, expected.oldest_open) = (0, 0, None);
+    (expected.held, expected.held_partitions) = (4, 3);
     assert_eq!(given.ask().limit_depths().unwrap(), [expected], "the limit of all is full");
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use scheduler_api::{Changed, Node, Pause, PauseRequest, Preview, Queue, RuleRequest, Task};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::api::{Api, ask, escaped, local, plain, query, zone_of};
 use super::api::{ClientArgs, TaskArgs, duration};
@@ -151,13 +151,19 @@ fn on_tasks(
         return on_node(node, client, action, &request, ctx);
     }
     let all = which.all.then_some(true);
-    let request = PauseRequest { tag: which.tag.clone(), all, ..request };
-    let api = Api::new(&client.server, ctx)?;
-    let answer: Value = api.post(&format!("/tasks:{action}"), &request)?;
-    if client.json {
-        return ctx.say(answer);
+    let mut request = PauseRequest { tag: which.tag.clone(), all, ..request };
+    let (api, mut changed) = (Api::new(&client.server, ctx)?, 0);
+    loop {
+        let answer: Changed = api.post(&format!("/tasks:{action}"), &request)?;
+        changed += answer.changed;
+        if answer.after.is_none() || answer.after == request.after {
+            break;
+        }
+        (request.after, request.action) = (answer.after, answer.action);
     }
-    let Changed { changed } = api.typed(answer)?;
+    if client.json {
+        return ctx.say(json!({ "changed": changed }));
+    }
     let noun = if changed == 1 { "task" } else { "tasks" };
     ctx.say(match action {
         "pause" => format!("{changed} {noun} paused"),

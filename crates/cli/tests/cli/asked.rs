@@ -533,7 +533,9 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
         { "task": "geo", "due": 5, "elsewhere": "web-1 has it, but serves only mail" }]);
     // They wait for jobs of their own partitions.
     let held = json!({ "queue": "bulk", "due": 9, "oldestMs": 90_000.0, "tasks": [{ "task": "send", "due": 9, "held": 7, "oldestMs": 90_000.0 }] });
-    let queues = json!({ "queues": [queue, paused, held], "unknownTasks": unknown });
+    // Beside such jobs others wait that no limit holds back.
+    let open = json!({ "queue": "fair", "due": 9, "oldestMs": 80_000.0, "tasks": [{ "task": "send", "due": 9, "held": 7, "oldestMs": 80_000.0, "oldestOpenMs": 70_000.0 }] });
+    let queues = json!({ "queues": [queue, paused, held, open], "unknownTasks": unknown });
     let stub = outage((200, queues.to_string()));
     let answer = ask(&stub, &["status"]);
     let expected = "\
@@ -545,6 +547,7 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ✖ 50 × pay: POST *: Service Unavailable
 ✖ a job of pay runs: for 12m in queue mail
 ✖ 4 jobs due: for 1m 30s in queue mail
+✖ 9 jobs due: for 1m 20s in queue fair
 ✖ node web-2: does not renew its lease
 ✖ clock of web-1: 1m 30s behind the store's
 ✖ 2 of 3 processes: web-3 lost with 2 jobs, found by web-1
@@ -556,11 +559,11 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ‖ node web-1: was lost, and is back
 ‖ node web-5 paused by ada, a disk
 ";
-    assert_eq!((&*answer.output, &*answer.errors), (expected, "error: 14 problems\n"));
+    assert_eq!((&*answer.output, &*answer.errors), (expected, "error: 15 problems\n"));
     assert_eq!(answer.code, 1);
     let answer = ask(&stub, &["status", "--json"]);
     let json: Value = serde_json::from_str(&answer.output).unwrap();
-    assert_eq!((&json["isWell"], json["items"].as_array().unwrap().len()), (&false.into(), 18));
+    assert_eq!((&json["isWell"], json["items"].as_array().unwrap().len()), (&false.into(), 19));
     assert_eq!((json["items"][2]["what"].as_str(), answer.code), (Some("3 jobs parked"), 1));
 }
 

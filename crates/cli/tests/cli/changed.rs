@@ -42,16 +42,20 @@ fn a_run_is_cancelled_and_a_task_enabled() {
 
 #[test]
 fn tasks_with_a_tag_or_all_are_paused_and_resumed() {
+    let part = json!({ "changed": 200, "after": "t200", "action": "a7" }).to_string();
     let stub = Stub::of(vec![
+        ("POST /api/v1/tasks:pause", 200, part),
         ("POST /api/v1/tasks:pause", 200, json!({ "changed": 2 }).to_string()),
         ("POST /api/v1/tasks:resume", 200, json!({ "changed": 1 }).to_string()),
     ]);
     let pause = ["pause", "--tag", "mail", "--reason", "outage", "--for", "1h"];
-    assert_eq!(ask(&stub, &pause).output, "2 tasks paused\n");
+    assert_eq!(ask(&stub, &pause).output, "202 tasks paused\n");
     assert_eq!(ask(&stub, &["resume", "--all"]).output, "1 task resumed\n");
     assert_eq!(ask(&stub, &["resume", "--tag", "mail", "--json"]).output, "{\"changed\":1}\n");
     let paused = json!({ "tag": "mail", "reason": "outage", "forMs": 3_600_000 });
-    assert_eq!(bodies(&stub, "POST /api/v1/tasks:pause"), [paused]);
+    let mut rest = paused.clone();
+    (rest["after"], rest["action"]) = ("t200".into(), "a7".into());
+    assert_eq!(bodies(&stub, "POST /api/v1/tasks:pause"), [paused, rest], "to the last one");
     let resumed = [json!({ "all": true }), json!({ "tag": "mail" })];
     assert_eq!(bodies(&stub, "POST /api/v1/tasks:resume"), resumed);
 

@@ -126,9 +126,11 @@ const TASK_GAUGES: [(&str, &str, Read); 9] = [
     ("scheduler_task_paused", "1 while the task is paused, otherwise 0.", |_, task| {
         Some(f64::from(task.is_paused))
     }),
-    ("scheduler_task_streak", "Failed runs since the last success.", |_, task| {
-        Some(task.streak as f64)
-    }),
+    (
+        "scheduler_task_streak",
+        "Failed runs since the last success; of a durable task in all processes.",
+        |_, task| Some(task.streak as f64),
+    ),
     (
         "scheduler_task_late_seconds",
         "Time for which a run of the task has waited for a thread, otherwise 0.",
@@ -300,6 +302,14 @@ fn limits(page: &mut Exposition, limited: &[LimitDepth]) {
         "scheduler_limited_partitions",
         "Partitions of tasks with a limit that have due jobs, in which one may start now, and that a limit holds back.",
         samples(|depth| [depth.open_partitions, depth.held_partitions]),
+    );
+    page.gauge(
+        "scheduler_limited_oldest_open_seconds",
+        "Time for which the oldest due job has waited in a partition in which one may start now, otherwise 0.",
+        limited.iter().map(|depth| {
+            let labels = [("queue", &*depth.queue), ("task", &*depth.task)];
+            sample(labels, depth.oldest_open.unwrap_or_default().as_secs_f64())
+        }),
     );
 }
 

@@ -9,9 +9,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
-use scheduler::store::{
-    Action, JobPause, PauseScope, Signature, StoreTime, TargetKind, new_action,
-};
+use scheduler::store::{Action, JobPause, PauseScope, Signature, StoreTime, TargetKind};
 use scheduler::{ControlError, Jobs, JobsError, Pause, Schedule, Schedules, TaskControl, Zone};
 use scheduler_api::{Changed, PauseRequest, Preview, Queue, RuleRequest, Task};
 use serde::de::DeserializeOwned;
@@ -25,6 +23,7 @@ use crate::view;
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
 use crate::web::parse;
+use crate::web::search::LIMIT;
 
 /// The number of next fire times in a preview.
 const PREVIEWED: usize = 5;
@@ -254,7 +253,7 @@ pub(super) async fn pause_many(
 ) -> Answer<Changed> {
     let request = read(&body)?;
     let pause = pause_of(&app, &request, by.who().name())?;
-    many(&app, by, tasks_of(&request, &app)?, Act::Pause(pause)).await
+    many(&app, by, &request, Act::Pause(pause)).await
 }
 
 /// `POST /tasks:resume`
@@ -263,8 +262,7 @@ pub(super) async fn resume_many(
     Extension(by): Extension<Caller>,
     body: Bytes,
 ) -> Answer<Changed> {
-    let tasks = tasks_of(&read(&body)?, &app)?;
-    many(&app, by, tasks, Act::Resume).await
+    many(&app, by, &read(&body)?, Act::Resume).await
 }
 
 /// `POST /tasks/{name}/run` and the like: does something to a task, and answers with its row.
@@ -293,41 +291,53 @@ fn signature(app: &App, by: &Caller, act: &Act) -> Signature {
     app.signature((&by.who(), by.from)).reason(act.reason().unwrap_or_default())
 }
 
-/// Does something to tasks, as one action; answers with the number of those that it changed.
-async fn many(app: &Arc<App>, by: Caller, meant: Meant, act: Act) -> Answer<Changed> {
-    let signature = signature(app, &by, &act).in_action(new_action(), &meant.words, meant.only());
-    let (durable, others): (Vec<_>, Vec<_>) =
+/// Does something to tasks, as one action; answers with the number of those that it changed, and where to go on if there was no time
+/// for all: tasks in memory take none, and durable ones are changed by name.
+async fn many(app: &Arc<App>, by: Caller, request: &PauseRequest, act: Act) -> Answer<Changed> {
+    let meant = tasks_of(request, app)?;
+    let action = app.going_on(request.action.as_deref(), by.who().name(), act.name());
+    let signature = signature(app, &by, &act).in_action(action, &meant.words, meant.only());
+    let (mut durable, mut others): (Vec<_>, Vec<_>) =
         meant.tasks.into_iter().partition(TaskControl::is_durable);
+    durable.sort_by(|one, other| one.name().cmp(other.name()));
+    if let Some(after) = &request.after {
+        others.clear();
+        durable.retain(|task| task.name() > &**after);
+    }
     let here = others.iter().filter(|task| act.clone().on_task(task).is_ok()).count() as u64;
     let mut entry = Action::new(&signature, act.name(), TargetKind::Tasks, "");
     let done = match durable.is_empty() {
-        true => Ok(0),
+        true => Ok((0, None)),
         false => in_store(app, signature, durable, &act, None).await,
     };
-    let (Ok(kept) | Err((kept, _))) = done;
+    let (Ok((kept, _)) | Err((kept, _))) = done;
     entry.count = here + kept;
     if entry.count > 0 {
         app.note(entry, kept);
     }
-    done.map_err(|(_, problem)| problem)?;
-    Ok(Json(Changed { changed: here + kept }))
+    let (_, after) = done.map_err(|(_, problem)| problem)?;
+    let action = after.as_ref().map(|_| action.to_string());
+    Ok(Json(Changed { changed: here + kept, after, action }))
 }
 
-/// Does something to durable tasks in the store, and returns how many it changed, also with a problem. One by itself, which has
-/// an entry, may be refused; of several, those that are refused do not count.
+/// Does something to durable tasks in the store, and returns how many it changed, also with a problem; and the last one, if there was
+/// no time for all. One by itself, which has an entry, may be refused; of several, those that are refused do not count.
 async fn in_store(
     app: &Arc<App>,
     signature: Signature,
     tasks: Vec<TaskControl>,
     act: &Act,
     entry: Option<Action>,
-) -> Result<u64, (u64, Problem)> {
+) -> Result<(u64, Option<String>), (u64, Problem)> {
     let (told, act) = (Arc::clone(app), act.clone());
     let store = app.store().map_err(|problem| (0, problem))?;
     let schedules = store.schedules().clone();
-    let changed = store.call(move |_| {
-        let mut changed = 0;
-        for task in &tasks {
+    let changed = store.call(move |jobs| {
+        let (mut changed, until) = (0, jobs.store_now().after(LIMIT));
+        for (index, task) in tasks.iter().enumerate() {
+            if index > 0 && jobs.store_now() >= until {
+                return Ok((changed, Some(tasks[index - 1].name().to_owned())));
+            }
             let done = act.clone().in_store(&schedules, task, &signature);
             // It is reported here, because the visitor may be gone before the answer.
             if let Some(entry) = &entry
@@ -343,7 +353,7 @@ async fn in_store(
                 Err(_) => {}
             }
         }
-        Ok(changed)
+        Ok((changed, None))
     });
     let changed = changed.await.map_err(|problem| (0, problem))??;
     drop(store.look_now().await);

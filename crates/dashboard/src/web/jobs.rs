@@ -125,11 +125,12 @@ pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
         let from = long_from.get(&job.task).map(|from| millis(*from));
         job.has_long_run = from.is_some() && job.depth.oldest_running_ms > from;
     }
-    let limited = store.limit_depths().await;
-    for depth in limited.answer.iter().flat_map(|known| known.0.iter()) {
+    for (depth, wait) in store.limited().await {
         let of_queue = queues.iter_mut().filter(|queue| queue.queue == depth.queue);
         let jobs = of_queue.flat_map(|queue| &mut queue.tasks);
-        jobs.filter(|job| job.task == depth.task).for_each(|job| job.held = depth.held);
+        for job in jobs.filter(|job| job.task == depth.task) {
+            (job.held, job.oldest_open_ms) = (depth.held, wait.map(millis));
+        }
     }
     Ok(Json(Queues {
         now: instant(app.store_now()),

@@ -219,6 +219,36 @@ fn a_change_of_all_jobs_that_match_answers_in_time_and_goes_on_as_one_action() {
 }
 
 #[test]
+fn a_pause_of_very_many_tasks_answers_in_time_and_goes_on_as_one_action() {
+    let clock = ManualClock::at(SystemClock::new().wall());
+    let store = Moody::new().stepping(&clock, Duration::from_secs(2));
+    let served = with_store(&dashboard(), &store, |builder| {
+        let daily = || Schedule::cron("0 0 9 * * *").zone("Europe/Berlin").durable();
+        let names = (0..5).map(|number| format!("t{number}"));
+        let builder = names.fold(builder, |builder, name| builder.task(&name, daily(), |_| {}));
+        builder.task("in memory", hourly(), |_| {}).clock(Arc::new(clock))
+    });
+    eventually(|| served.get("/api/v1/tasks/t4").json()["schedule"].is_object().then_some(()));
+    for verb in ["pause", "resume"] {
+        let (mut sum, mut answers, mut going_on) = (0, 0, json!({}));
+        loop {
+            let body =
+                json!({ "all": true, "after": going_on["after"], "action": going_on["action"] });
+            going_on = served.post(&format!("/api/v1/tasks:{verb}"), &body.to_string()).json();
+            (sum, answers) = (sum + going_on["changed"].as_u64().expect("a number"), answers + 1);
+            if going_on["after"].is_null() {
+                break;
+            }
+        }
+        assert_eq!((sum, answers), (8, 4), "{verb}: two of seven in each, and the one in memory");
+        let found = actions(&served, "").remove(0);
+        assert_eq!((&found["count"], &found["action"]), (&json!(8), &json!(verb)), "{found}");
+    }
+    assert_eq!(actions(&served, "").len(), 2, "each is one action");
+    served.stop();
+}
+
+#[test]
 fn a_rule_set_by_hand_has_its_author_after_a_restart() {
     let store = Moody::new();
     let daily = || Schedule::cron("0 0 9 * * *").zone("Europe/Berlin").durable();

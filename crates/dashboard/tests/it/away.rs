@@ -67,8 +67,10 @@ impl Moody {
         }
     }
 
-    /// Each command takes so long by this clock.
+    /// Each command takes so long by this clock, which is the store's.
     pub(crate) fn stepping(mut self, clock: &ManualClock, step: Duration) -> Self {
+        let wall = clock.clone();
+        self.store = Model::with_clock(move || StoreTime::from(wall.wall()));
         self.step = Some((clock.clone(), step));
         self
     }

@@ -294,3 +294,57 @@ fn a_process_that_never_ran_a_durable_task_tells_its_last_run_all_the_same() {
     here.stop();
     elsewhere.stop();
 }
+
+/// A process with the kind of job `mail`, which serves one queue.
+fn with_queue(store: &Moody, queue: &str) -> Served {
+    let node = NodeOptions::default().queues([queue]).poll_every(Duration::from_millis(20));
+    serve(&dashboard(), builder().tasks(scheduler::tasks![mail]).store(store.clone()).node(node))
+}
+
+#[test]
+fn a_kind_of_job_has_the_same_failures_in_a_row_in_each_process_and_after_a_restart() {
+    let store = Moody::new();
+    let [one, two] = ["one", "two"].map(|queue| with_queue(&store, queue));
+    let send = |from: &Served, queue: &str, fails: bool| {
+        let id =
+            jobs(from).enqueue(mail::job(json!({ "fails": fails })).queue(queue)).unwrap().id();
+        eventually(|| jobs(from).get(id).unwrap()?.finished_at);
+    };
+    let seen = |served: &Served| {
+        let streak = value(&metrics(served), "scheduler_task_streak{task=\"mail\"}");
+        let row = served.get("/api/v1/tasks/mail").json();
+        (row["streak"].clone(), row["failingSince"].clone(), row["last"].clone(), streak)
+    };
+    let agree = |all: &[&Served], failures: u64| {
+        eventually(|| {
+            let seen: Vec<_> = all.iter().map(|served| seen(served)).collect();
+            let is_right = |(streak, since, _, metric): &(Value, Value, Value, Option<f64>)| {
+                let is_failing = failures > 0;
+                (*streak == failures && *metric == Some(failures as f64))
+                    && (since.is_string() == is_failing && *since == seen[0].1)
+            };
+            seen.iter().all(is_right).then_some(seen)
+        })
+    };
+    for queue in ["one", "two", "one"] {
+        send(&one, queue, true);
+    }
+    agree(&[&one, &two], 3);
+    let mut stream = Stream::open(&two);
+    stream.row("mail", |row| row["streak"] == 3);
+    send(&one, "one", true);
+    agree(&[&one, &two], 4);
+    stream.row("mail", |row| row["streak"] == 4);
+    one.stop();
+    // It has run none of them.
+    let third = with_queue(&store, "three");
+    let seen = agree(&[&third, &two], 4);
+    assert_eq!(seen[0].2["message"], "mailbox full: hunter2", "{seen:?}");
+    send(&two, "three", false);
+    agree(&[&third, &two], 0);
+    stream.row("mail", |row| row["streak"] == 0);
+    send(&two, "two", true);
+    agree(&[&third, &two], 1);
+    third.stop();
+    two.stop();
+}

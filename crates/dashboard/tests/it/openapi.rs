@@ -156,7 +156,7 @@ fn the_description_is_for_visitors_and_says_what_a_request_may_have() {
     assert_eq!(pause["operationId"], "post_tasks_name_pause");
     let schema = &document["components"]["schemas"]["PauseRequest"];
     let names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["all", "forMs", "names", "reason", "tag", "until"]);
+    assert_eq!(names, ["action", "after", "all", "forMs", "names", "reason", "tag", "until"]);
     assert_eq!(schema["additionalProperties"], false);
     // A field that is not described is refused, as the description says.
     let unknown = served.post("/api/v1/tasks/tick/pause", "{\"reasons\":\"x\"}");

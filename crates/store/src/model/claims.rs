@@ -234,10 +234,12 @@ impl ModelState {
     pub(super) fn limit_depths(&self, now: StoreTime) -> Vec<LimitDepth> {
         let lanes = self.lanes(Vec::new(), now);
         let of_task = |(task, limits): (&str, TaskLimits)| {
-            let mut due = BTreeMap::<(String, String), u64>::new();
+            let mut due = BTreeMap::<(String, String), (u64, StoreTime)>::new();
             for row in self.jobs.values().filter(|row| row.job.task == task) {
                 let Some(lane) = row.lane() else { continue };
-                *due.entry((row.job.queue.clone(), lane.to_owned())).or_default() += 1;
+                let place = (row.job.queue.clone(), lane.to_owned());
+                let (jobs, oldest) = due.entry(place).or_insert((0, StoreTime::MAX));
+                (*jobs, *oldest) = (*jobs + 1, (*oldest).min(row.job.run_at));
             }
             let Ok(depths) = limit_depths(&lanes, (task, &limits), due);
             depths

@@ -25,8 +25,8 @@ use crate::job::{ClaimRef, Enqueued, JobState, KeyUntil, NewJob, Origin, StoredJ
 use crate::lane::Turns;
 use crate::limit::{Arrival, StoredLimit, StoredLimits};
 use crate::request::{
-    Close, Enqueue, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled, Prune,
-    QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionTask,
+    Close, Enqueue, Failing, Finish, Finished, Fire, Fired, JobFilter, Open, Opened, Poll, Polled,
+    Prune, QueueDepth, Reap, Reaped, Register, Registered, Renew, Renewed, SessionTask,
 };
 use crate::schedule::{ScheduleSpec, StoredSchedule, TickJob};
 use crate::session::{SessionEnd, SessionInfo};
@@ -305,6 +305,8 @@ pub struct ModelState {
     limits: StoredLimits,
     /// By task and partition, and by task for all: what its rate has counted.
     arrivals: BTreeMap<(String, Option<String>), Arrival>,
+    /// By task: its jobs that were parked since one was done.
+    failing: BTreeMap<String, Failing>,
     /// The changes by hand, by time and identity.
     actions: BTreeMap<(StoreTime, ActionId), Action>,
     /// The last fence given out.
@@ -460,6 +462,7 @@ impl ModelState {
             let depth = depths
                 .entry((&job.queue, &job.task))
                 .or_insert_with(|| QueueDepth::empty(job.queue.clone(), job.task.clone()));
+            depth.failing = self.failing.get(&job.task).cloned();
             let is_ready = job.state == JobState::Ready;
             depth.retrying += u64::from(is_ready && job.error.is_some());
             match job.state {

@@ -12,10 +12,10 @@ use crate::id::{Fence, JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, OnLost, StoredJob};
 use crate::model::{ModelState, SessionRow};
 use crate::request::{
-    Close, End, Finish, Finished, Lease, Open, Opened, OtherApplication, Prune, Reap, Reaped,
-    Register, Registered, Renew, Renewed, reap_count,
+    Close, End, Failing, Finish, Finished, Lease, Open, Opened, OtherApplication, Prune, Reap,
+    Reaped, Register, Registered, Renew, Renewed, reap_count,
 };
-use crate::schedule::{ScheduleSpec, StoredSchedule};
+use crate::schedule::{RunEnd, ScheduleSpec, StoredSchedule};
 use crate::session::{ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
 
 impl ModelState {
@@ -241,6 +241,16 @@ impl ModelState {
 
     /// A run has ended a job.
     fn run_ended(&mut self, job: &StoredJob, now: StoreTime) {
+        match job.state {
+            JobState::Done => drop(self.failing.remove(&job.task)),
+            JobState::Parked => {
+                let former = self.failing.get(&job.task);
+                let (failures, since) = former.map_or((0, now), |row| (row.failures, row.since));
+                let row = Failing::new(failures + 1, since, RunEnd::of(job, now));
+                self.failing.insert(job.task.clone(), row);
+            }
+            _ => {}
+        }
         let Some(origin) = &job.origin else { return };
         if let Some(row) = self.schedules.get_mut(&origin.schedule) {
             row.note_end(job, now);

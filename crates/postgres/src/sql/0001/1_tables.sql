@@ -262,8 +262,18 @@ create index action_at on {s}.action (at, id);
 create type {s}.signature as (
   action uuid, done_by text, address text, node text, reason text, scope text, scope_task text);
 
--- The end of a run of a job of a schedule; `number` says which of those of one request is the last one.
-create type {s}.schedule_end as (number bigint, schedule text, state text, started_at timestamptz, error text);
+-- The jobs of a task that were parked since one was done: their number, when the first was parked, and the end of the last.
+create table {s}.failing (
+  task text collate "C" primary key,
+  failures bigint not null,
+  since timestamptz not null,
+  end_at timestamptz not null,
+  end_started timestamptz,
+  end_error text
+) with (fillfactor = 50);
+
+-- The end of a run of a job; `number` says which of those of one request is the last one.
+create type {s}.run_end as (number bigint, task text, schedule text, state text, started_at timestamptz, error text);
 
 -- A line has no ready job before the one that is due at `from_at` and has the identity `from_id`.
 create type {s}.line as (queue text, task text, priority smallint, kind bigint, from_at timestamptz, from_id uuid);

@@ -233,16 +233,37 @@ begin
   end if;
 end $$;
 
--- The schedules keep the last ends of their jobs. The caller has locked them.
-create function {s}.note_ends(p_ends {s}.schedule_end[], p_now timestamptz) returns void language plpgsql volatile set {path} as $$
+-- The schedules keep the last ends of their jobs; the caller has locked them. And tasks keep their failures in a row: the rows of
+-- several are written in one order, so that no two requests wait for each other, and each is held until the commit.
+create function {s}.note_ends(p_ends {s}.run_end[], p_now timestamptz) returns void language plpgsql volatile set {path}
+set lock_timeout = '5s' as $$
 declare
   r record;
 begin
-  for r in select * from unnest(p_ends) e order by e.number loop
+  for r in select * from unnest(p_ends) e where e.schedule is not null order by e.number loop
     update {s}.schedule s set end_at = p_now, end_state = r.state, end_started = r.started_at, end_error = left(r.error, 500),
       last_success = case r.state when 'done' then p_now else s.last_success end,
       failures = case r.state when 'done' then 0 when 'parked' then s.failures + 1 else s.failures end
     where s.name = r.schedule;
+  end loop;
+  for r in
+    select e.task, e.done, count(*) filter (where e.state = 'parked') as failures,
+      (array_agg(e.started_at order by e.number desc))[1] as started_at, (array_agg(e.error order by e.number desc))[1] as error
+    from (select u.*, max(u.number) filter (where u.state = 'done') over (partition by u.task) as done from unnest(p_ends) u) e
+    where e.state in ('parked', 'done') and e.number >= coalesce(e.done, 0) group by e.task, e.done order by e.task
+  loop
+    if r.failures = 0 then
+      -- RACE: a row that is locked has a failure of the same moment; the next job that is done deletes it.
+      delete from {s}.failing f
+      where f.task = any(array(select k.task from {s}.failing k where k.task = r.task for update skip locked));
+    else
+      insert into {s}.failing as f (task, failures, since, end_at, end_started, end_error)
+      values (r.task, r.failures, p_now, p_now, r.started_at, left(r.error, 500))
+      on conflict (task) do update set
+        failures = case when r.done is null then f.failures else 0 end + excluded.failures,
+        since = case when r.done is null then f.since else excluded.since end,
+        end_at = excluded.end_at, end_started = excluded.end_started, end_error = excluded.end_error;
+    end if;
   end loop;
 end $$;
 

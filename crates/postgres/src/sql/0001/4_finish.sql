@@ -118,7 +118,8 @@ declare
   v_states text[];
   v_ended text[];
   v_parked text[];
-  v_ends {s}.schedule_end[];
+  v_has_others boolean := exists (select from unnest(p_ends) w(word) where w.word not in ('done', 'gone'));
+  v_ends {s}.run_end[];
   v_schedule text;
   v_late text;
   r record;
@@ -132,7 +133,7 @@ begin
   elsif cardinality(v_schedules) > 0 then
     perform {s}.lock_schedules(v_schedules);
   end if;
-  if exists (select from unnest(p_ends) w(word) where w.word not in ('done', 'gone')) then
+  if v_has_others then
     -- RACE: a job may be asked to stop between the two statements below.
     perform from {s}.job j where j.id = any(p_jobs) and j.id <> all(v_locked) order by j.id for update;
   end if;
@@ -170,7 +171,8 @@ begin
     select v_now, j.session, p_least, p_greatest, {gone} from gone j where 'gone' = any(p_ends) and j.is_gone group by j.session)
   select array_agg(g.n), array_agg(g.state),
     array_agg(distinct g.schedule) filter (where g.schedule is not null),
-    array_agg((g.n, g.schedule, g.state, g.started_at, g.error)::{s}.schedule_end) filter (where g.schedule is not null)
+    array_agg((g.n, g.task, g.schedule, g.state, g.started_at, g.error)::{s}.run_end)
+      filter (where g.schedule is not null or v_has_others or g.task = any(array(select f.task from {s}.failing f)))
   into v_numbers, v_states, v_ended, v_ends from gone g;
   if cardinality(v_numbers) is distinct from cardinality(p_jobs) then
     with f as materialized (
@@ -208,8 +210,7 @@ begin
         and k.until is not null)
     select v_numbers || array_agg(a.n), v_states || array_agg(a.state),
       array_agg(distinct a.schedule) filter (where a.state = 'parked' and a.schedule is not null),
-      v_ends || array_agg((a.n, a.schedule, a.state, a.started_at, a.error)::{s}.schedule_end)
-        filter (where a.state = 'parked' and a.schedule is not null)
+      v_ends || array_agg((a.n, a.task, a.schedule, a.state, a.started_at, a.error)::{s}.run_end) filter (where a.state = 'parked')
     into v_numbers, v_states, v_parked, v_ends from again a;
   end if;
   if v_ends is not null then
@@ -302,9 +303,12 @@ declare
   v_now timestamptz := {clock};
   v_bytes bigint;
   v {s}.job;
+  v_ends {s}.run_end[];
   r record;
 begin
-  for r in select * from unnest(p_jobs, p_sessions, p_fences, p_waits, p_labels) u(job, session, fence, wait, label) loop
+  for r in
+    select * from unnest(p_jobs, p_sessions, p_fences, p_waits, p_labels) with ordinality u(job, session, fence, wait, label, n)
+  loop
     select * into v from {s}.job j
     where j.id = r.job and j.state = any(array['running', '']) and j.session is not distinct from r.session and j.fence = r.fence
     for update skip locked;
@@ -340,11 +344,14 @@ begin
       end if;
     end if;
     return next v;
-    if v.state <> 'ready' and v.schedule is not null then
-      perform {s}.note_ends(array[(1, v.schedule, v.state, v.started_at, v.error)::{s}.schedule_end], v_now);
-      perform {s}.after_job(v.schedule, v_now);
+    if v.state <> 'ready' then
+      v_ends := v_ends || (r.n, v.task, v.schedule, v.state, v.started_at, v.error)::{s}.run_end;
     end if;
   end loop;
+  if v_ends is not null then
+    perform {s}.note_ends(v_ends, v_now);
+    perform {s}.after_job(e.schedule, v_now) from unnest(v_ends) e where e.schedule is not null;
+  end if;
 end $$;
 
 -- Opens a session, unless a newer library has changed the tables (R20); ends the one that it replaces. Returns a process of

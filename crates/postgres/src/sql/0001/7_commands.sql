@@ -531,13 +531,15 @@ end $$;
 create function {s}.depths()
 returns table (
   queue text, task text, due bigint, later bigint, retrying bigint, running bigint, parked bigint, oldest timestamptz,
-  oldest_running timestamptz, now timestamptz, versions bigint[], version_due bigint[], version_oldest timestamptz[])
+  oldest_running timestamptz, now timestamptz, versions bigint[], version_due bigint[], version_oldest timestamptz[],
+  failures bigint, failing_since timestamptz, end_at timestamptz, end_started timestamptz, end_error text)
 language plpgsql volatile security definer set {path} set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := {clock};
 begin
   return query
+  select n.*, f.failures, f.since, f.end_at, f.end_started, f.end_error from (
   select d.queue, d.task, sum(d.due)::bigint, sum(d.later)::bigint, sum(d.retrying)::bigint, sum(d.running)::bigint,
     sum(d.parked)::bigint, min(d.oldest), min(d.oldest_running), v_now,
     array_agg(d.version order by d.version) filter (where d.due > 0), array_agg(d.due order by d.version) filter (where d.due > 0),
@@ -559,7 +561,8 @@ begin
     union all
     select j.queue, j.task, 0, 0, 0, 0, 0, count(*), null, null
     from {s}.job j where j.state = 'parked' group by j.queue, j.task) d
-  group by d.queue, d.task order by d.queue, d.task;
+  group by d.queue, d.task) n
+  left join {s}.failing f on f.task = n.task order by n.queue, n.task;
 end $$;
 
 create function {s}.prune(

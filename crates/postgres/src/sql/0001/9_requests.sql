@@ -199,7 +199,7 @@ end $$;
 
 -- The due jobs of all tasks that have a limit, those of partitions in which one may start now, and those that a limit holds back.
 create function {s}.limit_depths()
-returns table (queue text, task text, open bigint, held bigint, open_partitions bigint, held_partitions bigint)
+returns table (queue text, task text, open bigint, held bigint, open_partitions bigint, held_partitions bigint, oldest_open bigint)
 language plpgsql stable {plans} as $$
 #variable_conflict use_column
 declare
@@ -214,11 +214,12 @@ begin
     v_all := coalesce(l.all_running > {all_running(l)}, true) and coalesce({starts({all_arrival(l)}, v_now, l.all_gap, l.all_burst)} > 0, true);
     return query
     select d.queue, v_task, coalesce(sum(d.n) filter (where d.is_open), 0)::bigint, coalesce(sum(d.n) filter (where not d.is_open), 0)::bigint,
-      count(*) filter (where d.is_open), count(*) filter (where not d.is_open)
+      count(*) filter (where d.is_open), count(*) filter (where not d.is_open),
+      v_now / 1000 - {micros(min(d.oldest) filter (where d.is_open))}
     from (
-      select c.queue, c.n, v_all and y.by_running > 0 and y.by_rate > 0 as is_open
+      select c.queue, c.n, c.oldest, v_all and y.by_running > 0 and y.by_rate > 0 as is_open
       from (
-        select j.queue, j.lane, count(*) as n from {s}.job j where j.lane is not null and j.task = v_task group by j.queue, j.lane) c
+        select j.queue, j.lane, count(*) as n, min(j.run_at) as oldest from {s}.job j where j.lane is not null and j.task = v_task group by j.queue, j.lane) c
       cross join lateral {lane_room(c.lane, l, v_now)} y) d
     group by d.queue order by d.queue;
   end loop;
