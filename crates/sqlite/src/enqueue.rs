@@ -194,7 +194,7 @@ const ENQUEUE: &str = concat!(
      ON CONFLICT (task, key) WHERE key IS NOT NULL AND state IN ('ready', 'running') DO UPDATE SET \
        {new_job_replaced}, run_at = min(excluded.run_at, coalesce(created_at + (SELECT j.value ->> 'debounce' FROM json_each(?1) AS j \
          WHERE unhex(j.value ->> 'id', '-') = excluded.id), excluded.run_at)), \
-       expires_at = excluded.expires_at, attempt = 0, lost = 0, undecoded = 0, error = NULL, attempts = NULL \
+       expires_at = excluded.expires_at, attempt = 0, lost = 0, undecoded = 0, error = NULL, attempts = NULL, progress = NULL \
      WHERE state = 'ready' AND EXISTS (SELECT 1 FROM json_each(?1) AS j \
        WHERE unhex(j.value ->> 'id', '-') = excluded.id AND j.value ->> 'replace') \
      ON CONFLICT (id) DO NOTHING \

@@ -14,6 +14,7 @@ use crate::job::{
     Expiry, JobAttempt, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin, Priority,
     StoredJob, When, attempts_of_text, attempts_to_text,
 };
+use crate::progress::JobProgress;
 
 /// The value of a column. A flag is 0 or 1, a choice the place of its word, and an instant its microseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -264,6 +265,8 @@ nullable! {
         |value| if let ColumnValue::Uuid(id) = value { Some(SessionId::from_uuid(id)) } else { None };
     Vec<JobAttempt> = ColumnKind::Text, |this| attempts_to_text(this).map(|text| ColumnValue::Text(Cow::Owned(text))),
         |value| if value == ColumnValue::Null { Self::new() } else { attempts_of_text(value.text()) };
+    Option<JobProgress> = ColumnKind::Text, |this| this.as_ref().map(|progress| ColumnValue::Text(Cow::Owned(progress.to_column()))),
+        |value| JobProgress::of_column(value.text());
 }
 
 pub(crate) fn long(number: u64) -> ColumnValue<'static> {
@@ -316,7 +319,7 @@ impl JobRow {
         };
         job.expires_at = new.expires_at(run_at);
         (job.attempt, job.lost, job.undecoded) = (0, 0, 0);
-        job.error = None;
+        (job.error, job.progress) = (None, None);
         job.attempts.clear();
     }
 }
@@ -336,7 +339,7 @@ impl From<StoredJob> for JobRow {
 type Row = JobRow;
 
 /// All columns of a job. The list in CONTRIBUTING.md says what a new one needs.
-pub const JOB_COLUMNS: [Column<JobRow>; 31] = [
+pub const JOB_COLUMNS: [Column<JobRow>; 32] = [
     column!("id", JobId, row.job.id).ended(EndedColumn::Apart),
     column!("task", String, row.job.task).ended(EndedColumn::Same),
     column!("payload", Vec<u8>, row.job.payload.bytes).ended(EndedColumn::Blank),
@@ -387,6 +390,7 @@ pub const JOB_COLUMNS: [Column<JobRow>; 31] = [
     column!("error", Option<String>, row.job.error).ended(EndedColumn::Blank).changes(),
     column!("traceparent", Option<String>, row.job.traceparent).ended(EndedColumn::Blank),
     column!("attempts", Vec<JobAttempt>, row.job.attempts).ended(EndedColumn::Blank).changes(),
+    column!("progress", Option<JobProgress>, row.job.progress).ended(EndedColumn::Blank).changes(),
     column!("key_until", KeyUntil, row.key_until).ended(EndedColumn::Blank).hidden(),
     column!("is_exclusive", bool, row.is_exclusive).ended(EndedColumn::Blank).hidden(),
     column!("seen_due_at", Option<StoreTime>, row.seen_due_at).ended(EndedColumn::Apart).hidden(),

@@ -11,6 +11,7 @@ use crate::job::{
     ATTEMPTS_MAX, AttemptOutcome, JobAttempt, JobState, KeyUntil, OnLost, Payload, StoredJob, short,
 };
 use crate::lane::LimitsUsed;
+use crate::progress::JobProgress;
 use crate::request::{
     CLAIM_BYTES_MAX, End, Open, OtherApplication, Poll, Prune, QueueDepth, Reap, VersionDepth,
     reap_wait,
@@ -234,7 +235,7 @@ impl StoredJob {
     pub fn claim(&mut self, session: SessionId, fence: Fence, key_until: KeyUntil, now: StoreTime) {
         (self.state, self.session, self.fence) = (JobState::Running, Some(session), fence);
         self.attempt += 1;
-        self.started_at = Some(now);
+        (self.started_at, self.progress) = (Some(now), None);
         if key_until == KeyUntil::Start {
             self.key = None;
         }
@@ -352,6 +353,13 @@ impl StoredJob {
         (self.lost, self.undecoded, self.finished_at) = (0, 0, Some(now));
         self.max_attempts = self.max_attempts.saturating_sub(1).max(1);
         true
+    }
+
+    /// Its run has reported a progress, if it has.
+    pub fn report(&mut self, progress: Option<&JobProgress>) {
+        if let Some(progress) = progress {
+            self.progress = Some(progress.clone());
+        }
     }
 
     /// A loss is an attempt and no failure: it leaves as many failures to the job as it had before.

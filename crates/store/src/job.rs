@@ -10,6 +10,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use crate::check::storable;
 use crate::error::DecodeError;
 use crate::id::{Fence, JobId, SessionId, StoreTime};
+use crate::progress::JobProgress;
 
 pub use scheduler_expr::{OnLost, Priority};
 
@@ -330,6 +331,8 @@ pub struct StoredJob {
     pub traceparent: Option<String>,
     /// Its last attempts that did not succeed, the earliest first.
     pub attempts: Vec<JobAttempt>,
+    /// How far its last run has come, as it has said itself.
+    pub progress: Option<JobProgress>,
 }
 
 /// The schedule and the tick that made a job.
@@ -399,6 +402,7 @@ impl StoredJob {
             error: None,
             traceparent: new.traceparent.clone(),
             attempts: Vec::new(),
+            progress: None,
         }
     }
 

@@ -40,6 +40,7 @@ mod known;
 mod lane;
 mod limit;
 mod model;
+mod progress;
 mod request;
 mod schedule;
 mod schedule_columns;
@@ -72,6 +73,7 @@ pub use limit::{
     StoredLimits, TaskLimits, empty_limit,
 };
 pub use model::{Model, ModelState};
+pub use progress::{JobProgress, PROGRESS_TEXT_MAX};
 pub use request::{
     CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Finish, Finished, Fire, Fired, JobFilter,
     Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth, Reap, Reaped,

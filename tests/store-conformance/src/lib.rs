@@ -19,6 +19,7 @@ mod limits;
 mod nodes;
 mod operation;
 mod pauses;
+mod progress;
 mod random;
 mod schedules;
 mod sessions;
@@ -35,6 +36,7 @@ pub use given::{definition, open};
 pub use limits::*;
 pub use nodes::*;
 pub use pauses::*;
+pub use progress::*;
 pub use schedules::*;
 pub use sessions::*;
 pub use test_store::{TestModel, TestStore};
@@ -125,6 +127,10 @@ macro_rules! store_conformance {
             a_lost_attempt_names_its_process
             r4_a_late_failure_is_an_attempt
             a_job_that_replaces_another_has_no_attempts
+            fp_progress_is_written_by_the_owner_alone
+            fp_the_last_progress_of_a_run_is_kept_at_its_end
+            fp_progress_outlives_the_session_of_its_run
+            fp_a_job_that_replaces_another_has_no_progress
             a_poll_claims_no_more_payload_than_an_answer_may_carry
             a_poll_claims_one_long_job
             jobs_that_ended_long_ago_are_deleted

@@ -120,7 +120,7 @@ fn is_long(lengths: &[u64], running: u64) -> bool {
         let held = claim(&store, session, number).held();
         pass(*length);
         let end = scheduler_store::End::Done;
-        store.finish(&[Finish { session, held, end }]).unwrap();
+        store.finish(&[Finish { progress: None, session, held, end }]).unwrap();
     }
     claim(&store, session, 7);
     pass(running);
@@ -184,7 +184,7 @@ fn a_payload_that_the_process_could_not_decode_is_refused() {
     let session = open(&store, 2, "web-2");
     let other = claim(&store, session, 7);
     let park = scheduler_store::End::Park { error: "no".to_owned() };
-    store.finish(&[Finish { session, held: other.held(), end: park }]).unwrap();
+    store.finish(&[Finish { progress: None, session, held: other.held(), end: park }]).unwrap();
     let body = json!({ "payload": "\"text\"" }).to_string();
     assert_eq!(served.post(&format!("/api/v1/jobs/{}/edit", other.id), &body).status, 202);
     served.stop();

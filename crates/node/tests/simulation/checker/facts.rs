@@ -5,7 +5,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Fence, JobId, LimitSpec, PauseScope, SessionId, SessionTask, StoreTime};
+use scheduler_store::{
+    ClaimRef, Fence, JobId, JobProgress, LimitSpec, PauseScope, SessionId, SessionTask, StoreTime,
+};
 
 use super::keys::KeyFacts;
 use crate::setup::Setup;
@@ -129,6 +131,8 @@ pub(super) struct RunFacts {
     pub(super) process: usize,
     pub(super) is_quarantined: bool,
     pub(super) is_done: bool,
+    /// The last that it has reported.
+    pub(super) progress: Option<JobProgress>,
 }
 
 #[derive(Debug, Default)]
@@ -146,6 +150,8 @@ pub(super) struct LifeFacts {
     pub(super) polls: BTreeMap<(RequestId, StoreTime), (Vec<PauseScope>, Fence)>,
     /// The same of the last poll whose answer has arrived.
     pub(super) told: (Vec<PauseScope>, Fence),
+    /// The progress of its runs that the store has written, as far as it knows.
+    pub(super) written: BTreeMap<(JobId, Fence), JobProgress>,
 }
 
 #[derive(Debug)]
@@ -154,6 +160,7 @@ pub(super) struct Asked {
     pub(super) sent: Tick,
     pub(super) lease_of: Option<SessionId>,
     pub(super) lease: Duration,
+    pub(super) progress: Vec<(ClaimRef, JobProgress)>,
 }
 
 #[derive(Clone, Debug, Default)]

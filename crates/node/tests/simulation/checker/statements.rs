@@ -112,10 +112,10 @@ impl Checker {
     ) {
         match (request, answer) {
             (Request::Open(open), Answer::Open(_)) => self.opened(by, open, now),
-            (Request::Renew(renew), Answer::Renew(renewed)) if renewed.is_alive => {
-                if let Some(session) = self.sessions.get_mut(&renew.session) {
-                    session.renewed = now;
-                }
+            (Request::Renew(renew), Answer::Renew(renewed)) => {
+                let session = self.sessions.get_mut(&renew.session);
+                session.filter(|_| renewed.is_alive).iter_mut().for_each(|it| it.renewed = now);
+                self.progress_is_written(renew, renewed.is_alive, model);
             }
             (Request::Close(close), Answer::Close) => {
                 self.ends(close.session, Ended::Closed);
@@ -207,6 +207,9 @@ impl Checker {
         let name = short(job.id);
         let is_open = self.sessions.get(&session).is_some_and(|session| session.ended.is_none());
         self.must(is_open, || format!("{name} was claimed by a session that has ended"));
+        self.must(job.progress.is_none(), || {
+            format!("{name} begins with the progress of another run")
+        });
         // A job in a lane was due by the clock as it was when the store accepted or saw it.
         let was_due = self.was_set && job.partition.is_some();
         self.must(job.run_at <= store_now || was_due, || format!("{name} was claimed early"));
@@ -259,6 +262,7 @@ impl Checker {
     ) {
         let (name, session) = (short(finish.held.job), finish.session);
         let Finished::Stored(state) = outcome else { return };
+        self.progress_is_exact(finish, model);
         let no_attempt =
             matches!(finish.end, End::Snooze { .. } | End::GiveBack | End::Undecodable { .. });
         let held = finish.held;

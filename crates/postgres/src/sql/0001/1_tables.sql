@@ -148,7 +148,9 @@ create table {s}.job (
   error text,
   traceparent text,
   -- The last ones that did not succeed: see `with_attempt`.
-  attempts text
+  attempts text,
+  -- How far its last run has come: a fraction, a space, and a text.
+  progress text
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
 -- A *line* is the ready jobs of one task, queue, priority and kind, by due time: a range of this index. A poll goes from line to

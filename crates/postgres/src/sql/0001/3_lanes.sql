@@ -259,7 +259,7 @@ define take_fenced(session, now) as $$
 freed as (
     delete from {s}.key k using fenced f
     where f.key is not null and k.task = any(array[f.task]) and k.key = f.key and k.job = f.id)
-  update {s}.job j set state = 'running', session = {session}, fence = f.fence, attempt = j.attempt + 1, started_at = {now},
+  update {s}.job j set state = 'running', session = {session}, fence = f.fence, attempt = j.attempt + 1, started_at = {now}, progress = null,
     key = case when j.is_key_until_start then null else j.key end
   from fenced f where j.id = any(array[f.id]) returning j.*
 $$;

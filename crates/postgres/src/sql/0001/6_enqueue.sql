@@ -69,7 +69,7 @@ begin
       v_others[r.n] := v_other;
       v_is_replaced := false;
       if r.replace then
-        update {s}.job j set {new_replaced}, attempt = 0, lost = 0, undecoded = 0, error = null, attempts = null,
+        update {s}.job j set {new_replaced}, attempt = 0, lost = 0, undecoded = 0, error = null, attempts = null, progress = null,
           run_at = case when r.debounce is not null then least(r.run_at, {after(j.created_at, r.debounce)}) else r.run_at end,
           expires_at = {expires_at(r, r.run_at)}
         where j.id = v_other and j.state = any(array['ready', '']) and j.key = r.key;
