@@ -172,7 +172,7 @@ impl ClaimedJob {
         drop(self.on_progress.set(report));
     }
 
-    /// Its run has come so far. What is no number is reported once.
+    /// Passes a progress of its run on. One that is no number is reported once.
     pub(crate) fn report_progress(&self, fraction: f64, text: &str) {
         let progress = JobProgress::new(fraction, text);
         // ORDERING: relaxed; nothing else depends on it.

@@ -123,7 +123,7 @@ json! {
         started_at: String,
         finished_at: String,
         error: String,
-        /// How far its last run has come, as it has said itself.
+        /// The progress that its last run has reported.
         progress: JobProgress,
         /// Only of a job by itself.
         payload: Payload,

@@ -218,7 +218,7 @@ CREATE TABLE scheduler_job (
   traceparent TEXT,
   -- The last ones that did not succeed, in a form of this library.
   attempts TEXT,
-  -- How far its last run has come: a fraction, a space, and a text.
+  -- The progress of its last run: a fraction, a space, and a text.
   progress TEXT,
   band INTEGER NOT NULL AS (3 - priority) VIRTUAL,
   kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 1) + 4 * (length(payload) > 4194304)

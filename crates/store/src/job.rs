@@ -331,7 +331,7 @@ pub struct StoredJob {
     pub traceparent: Option<String>,
     /// Its last attempts that did not succeed, the earliest first.
     pub attempts: Vec<JobAttempt>,
-    /// How far its last run has come, as it has said itself.
+    /// The progress that its last run has reported.
     pub progress: Option<JobProgress>,
 }
 

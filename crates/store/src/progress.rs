@@ -10,7 +10,7 @@ pub const PROGRESS_TEXT_MAX: usize = 200;
 /// A fraction is kept in so many parts.
 const PARTS: f64 = 10_000.0;
 
-/// How far the last run of a job has come, by its own account. A store shows it, and decides nothing by it.
+/// The progress that the last run of a job has reported. A store shows it, and decides nothing by it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobProgress {
     parts: u16,

@@ -77,7 +77,7 @@ pub struct Renew {
     pub lease: Duration,
     /// By how many microseconds the clock of the process is ahead of the store's; none while that is not known.
     pub clock_offset: Option<i64>,
-    /// The progress of its running jobs that has changed. A store writes that of each which the session still has, and which no other
+    /// The progress of its running jobs that has changed. A store passes over a job that the session has lost, or that another
     /// transaction has locked: nothing delays a lease.
     pub progress: Vec<(ClaimRef, JobProgress)>,
     /// When the request expires.

@@ -18,7 +18,7 @@ pub(crate) struct Body {
     pub(crate) end: Option<End>,
     /// True if it stops when it is asked to, because it is lost or cancelled.
     pub(crate) listens: bool,
-    /// How often it reports its progress.
+    /// The number of times that it reports its progress.
     pub(crate) reports: u32,
 }
 

@@ -149,7 +149,7 @@ create table {s}.job (
   traceparent text,
   -- The last ones that did not succeed: see `with_attempt`.
   attempts text,
-  -- How far its last run has come: a fraction, a space, and a text.
+  -- The progress of its last run: a fraction, a space, and a text.
   progress text
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
