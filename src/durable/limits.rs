@@ -55,6 +55,11 @@ impl Limit {
         self.set(2, jobs.to_string())
     }
 
+    /// The number of due jobs at which an enqueue is refused, in a queue. It counts for kinds with a `waiting` in their code or settings.
+    pub fn waiting(self, jobs: u32) -> Self {
+        self.set(3, jobs.to_string())
+    }
+
     /// The person or program that sets it.
     pub fn by(self, who: impl Into<String>) -> Self {
         Self { by: who.into(), ..self }
@@ -103,29 +108,35 @@ impl Limit {
     }
 }
 
-/// The attributes of a limit: running, rate, burst.
-const fn attributes(scope: LimitScope) -> [Attribute; 3] {
+/// The attributes of a limit: running, rate, burst, waiting.
+const fn attributes(scope: LimitScope) -> [Attribute; 4] {
+    use Attribute as Of;
     match scope {
-        LimitScope::All => [Attribute::LimitRunning, Attribute::LimitRate, Attribute::LimitBurst],
-        LimitScope::Each => [Attribute::EachRunning, Attribute::EachRate, Attribute::EachBurst],
+        LimitScope::All => [Of::LimitRunning, Of::LimitRate, Of::LimitBurst, Of::LimitWaiting],
+        LimitScope::Each => [Of::EachRunning, Of::EachRate, Of::EachBurst, Of::EachWaiting],
     }
 }
 
 /// The limit that texts say, as far as they can be read.
 fn limit_of<'a>(scope: LimitScope, text: &impl Fn(Attribute) -> Option<&'a str>) -> StoredLimit {
-    let [running, rate, burst] = attributes(scope);
+    let [running, rate, burst, waiting] = attributes(scope);
     let count = |attribute| text(attribute).and_then(|text| text.parse::<u32>().ok());
     let rate = text(rate).and_then(|text| rate.parse_rate(text).ok());
     let rate = rate.map(|(starts, period)| {
         let burst = count(burst).unwrap_or_else(|| default_burst(starts));
         Rate { starts, period, burst }
     });
-    StoredLimit { running: count(running), rate }
+    StoredLimit { running: count(running), rate, waiting: count(waiting) }
 }
 
 /// Returns true if texts say a limit.
 pub(super) fn is_limited<'a>(text: &impl Fn(Attribute) -> Option<&'a str>) -> bool {
     LimitScope::BOTH.iter().any(|scope| !limit_of(*scope, text).is_none())
+}
+
+/// Returns true if texts say how many jobs may wait.
+pub(super) fn is_guarded<'a>(text: &impl Fn(Attribute) -> Option<&'a str>) -> bool {
+    LimitScope::BOTH.iter().any(|scope| limit_of(*scope, text).waiting.is_some())
 }
 
 /// The limits of a task, as this process registers them.
@@ -167,7 +178,17 @@ impl Jobs {
     #[doc(alias = "throttle")]
     pub fn set_limit(&self, task: &str, limit: Limit) -> Result<(), JobsError> {
         let (task, scope) = (self.current_name(task).to_owned(), limit.scope);
-        let limit = Some(limit.into_stored()?);
+        let limit = limit.into_stored()?;
+        let is_guarded = |row: &LimitInStore| {
+            row.task == task && row.code.is_some_and(|code| code.waiting.is_some())
+        };
+        if limit.limit.waiting.is_some() && !self.limits()?.iter().any(is_guarded) {
+            return Err(JobsError::Refused(format!(
+                "no process counts the jobs of `{task}` that wait: it has no `waiting` in its code\n\
+                 help: add it there or in the settings, such as `limit(waiting = 10000)`"
+            )));
+        }
+        let limit = Some(limit);
         self.changed(&Command::SetLimit { task, scope, limit })
     }
 

@@ -7,18 +7,18 @@ use crate::sources::{self, Source};
 /// The most code lines and types of a crate. They fall with the code; a commit that raises one says what it removed instead, or
 /// why nothing could go.
 const BUDGETS: [(&str, usize, usize); 12] = [
-    ("src", 23_180, 357),
+    ("src", 23_215, 357),
     ("scheduler-core/src", 8_080, 154),
     ("scheduler-macros/src", 2_730, 24),
     ("crates/api/src", 740, 74),
     ("crates/cli/src", 4_970, 68),
-    ("crates/dashboard/src", 6_395, 94),
-    ("crates/expr/src", 4_190, 48),
+    ("crates/dashboard/src", 6_400, 94),
+    ("crates/expr/src", 4_200, 48),
     ("crates/monitors/src", 1_025, 22),
     ("crates/node/src", 2_570, 30),
-    ("crates/postgres/src", 3_625, 38),
-    ("crates/sqlite/src", 3_705, 23),
-    ("crates/store/src", 5_330, 119),
+    ("crates/postgres/src", 3_635, 38),
+    ("crates/sqlite/src", 3_735, 23),
+    ("crates/store/src", 5_415, 119),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

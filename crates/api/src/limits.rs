@@ -40,6 +40,8 @@ json! {
         rate: String,
         /// The jobs of those that start at once after a rest.
         burst: u32,
+        /// The due jobs in a queue at which an enqueue is refused.
+        waiting: u32,
     }
 
     /// A limit by hand.
@@ -70,6 +72,7 @@ json! {
         /// Such as `100/1m`.
         rate: String,
         burst: u32,
+        waiting: u32,
         reason: String,
         /// The limits of the code again.
         reset: bool,

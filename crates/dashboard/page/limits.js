@@ -16,8 +16,8 @@
     const input = (name, label, props) => el("label", el("span.label", label), " ", el("input", { name, id: "limit-" + name, size: 8, ...props })), number = { type: "number", min: 1 };
     const form = el("form.filter", { autocomplete: "off", on: { submit: (event) => {
       event.preventDefault();
-      change(Object.fromEntries([...new FormData(form)].filter(([, it]) => it).map(([key, it]) => [key, key in { running: 1, burst: 1 } ? Number(it) : it])));
+      change(Object.fromEntries([...new FormData(form)].filter(([, it]) => it).map(([key, it]) => [key, key in { running: 1, burst: 1, waiting: 1 } ? Number(it) : it])));
     } } }, el("label", el("span.label", "Of"), " ", el("select", { name: "scope", id: "limit-scope" }, el("option", { value: "all" }, "all jobs"), el("option", { value: "each" }, "each partition"))),
-    input("running", "Running", number), input("rate", "Rate", { placeholder: "100/1m" }), input("burst", "Burst", number), input("reason", "Why?"), el("button", { id: "limit-set", type: "submit" }, "Set"), button("Reset to the code", () => change({ reset: true, reason: form.elements.reason.value }), { id: "limit-reset" }));
+    input("running", "Running", number), input("rate", "Rate", { placeholder: "100/1m" }), input("burst", "Burst", number), input("waiting", "Waiting", number), input("reason", "Why?"), el("button", { id: "limit-set", type: "submit" }, "Set"), button("Reset to the code", () => change({ reset: true, reason: form.elements.reason.value }), { id: "limit-reset" }));
     return limitsShown = el("details.over", { id: "limits", "aria-label": "Limits and partitions", "data-key": name, on: { toggle: () => limitsShown.open && show(ask(path(name) + "/limits")) } }, el("summary", "Limits and partitions"), fault, inside);
   };

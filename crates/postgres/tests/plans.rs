@@ -118,7 +118,7 @@ fn fl5_a_flooded_partition_is_not_walked() {
     let Some(server) = server() else { return };
     let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
     let (schema, me) = (store.schema(), open(&store, 1));
-    let each = Limit { running: Some(5), rate: None };
+    let each = Limit { running: Some(5), ..Limit::default() };
     let limits = vec![LimitSpec { task: "a".to_owned(), each, ..LimitSpec::default() }];
     let (first_opened, definitions) = (StoreTime::from_micros(0), Vec::new());
     let register = Register { session: me, first_opened, definitions, limits, not_after: END };

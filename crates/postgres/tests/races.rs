@@ -533,7 +533,7 @@ fn r21_a_pause_waits_for_the_claims_under_way() {
 /// A limit of five in each partition, five of its jobs, and a claim of them that is not committed.
 fn claim_of_a_lane(race: &mut Race, urgent: u128) {
     let me = open(&race.store, 1);
-    let each = Limit { running: Some(5), rate: None };
+    let each = Limit { running: Some(5), ..Limit::default() };
     let limits = vec![LimitSpec { task: "a".to_owned(), each, ..LimitSpec::default() }];
     let (first_opened, definitions) = (StoreTime::from_micros(0), Vec::new());
     let register = Register { session: me, first_opened, definitions, limits, not_after: END };

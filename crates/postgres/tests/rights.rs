@@ -186,7 +186,7 @@ fn a_client_enqueues_and_can_do_nothing_else() {
     shop.cannot("shop_client", &READS);
     let types = ["create temp table own (line {s}.line)", "create temp table own (walk {s}.walk)"];
     shop.cannot("shop_client", &types);
-    shop.cannot("shop_client", &["select {s}.new_id()", "select {s}.enqueue_jobs(null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, 'infinity', false)"]);
+    shop.cannot("shop_client", &["select {s}.new_id()", "select {s}.enqueue_jobs(null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, 'infinity', false)"]);
 }
 
 /// A function that acts with the rights of its owner checks what it gets.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::{params, params_from_iter};
 use scheduler_store::{
-    Arrival, JobId, JobState, JobWait, LIMIT_COLUMNS, LaneGroup, Lanes, LimitDepth, PartitionDepth,
-    Prune, Register, StoreTime, StoredJob, StoredLimits, TaskLimits, WaitReason, empty_limit,
-    limit_depths, opens_at,
+    Arrival, JobId, JobState, JobWait, LIMIT_COLUMNS, LaneGroup, Lanes, LimitDepth, LimitScope,
+    NewJob, PartitionDepth, Prune, Register, StoreTime, StoredJob, StoredLimits, TaskLimits,
+    WaitReason, empty_limit, limit_depths, opens_at,
 };
 
 use crate::fields::{FieldReader, bound_all, sql};
@@ -34,6 +34,12 @@ const RUNNING_BY_PARTITION: &str = "SELECT partition, count(*) FROM scheduler_jo
 
 const DUE_BY_QUEUE: &str = "SELECT queue, lane, count(*) FROM scheduler_job INDEXED BY scheduler_job_lane \
      WHERE lane IS NOT NULL AND task = ?1 GROUP BY queue, payload_version, lane";
+
+const WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM scheduler_job INDEXED BY scheduler_job_lane \
+     WHERE lane IS NOT NULL AND task = ?1 AND queue = ?2 LIMIT ?3)";
+
+const WAITING_IN_LANE: &str = "SELECT count(*) FROM (SELECT 1 FROM scheduler_job INDEXED BY scheduler_job_lane \
+     WHERE lane IS NOT NULL AND task = ?1 AND queue = ?2 AND payload_version = ?4 AND lane = ?5 LIMIT ?3)";
 
 impl Lanes for Tx<'_> {
     type Job = SqliteJob;
@@ -108,6 +114,25 @@ fn scope_of(partition: Option<&str>) -> &'static str {
 }
 
 impl Tx<'_> {
+    /// The number of due jobs that wait where a new one would, at most so many.
+    pub(crate) fn count_waiting(
+        &self,
+        new: &NewJob,
+        scope: LimitScope,
+        most: u32,
+    ) -> rusqlite::Result<u32> {
+        let NewJob { task, queue, payload, partition, .. } = new;
+        let lane = partition.as_deref().unwrap_or_default();
+        let count = match scope {
+            LimitScope::All => self.first(WAITING, params![task, queue, most], |row| row.get(0)),
+            LimitScope::Each => {
+                let params = params![task, queue, most, payload.version, lane];
+                self.first(WAITING_IN_LANE, params, |row| row.get(0))
+            }
+        };
+        Ok(count?.unwrap_or_default())
+    }
+
     /// All limits.
     pub(crate) fn all_limits(&self) -> rusqlite::Result<StoredLimits> {
         let rows = self.all(sql!("SELECT {limit} FROM scheduler_limit"), [], |row| {

@@ -242,6 +242,7 @@ CREATE TABLE scheduler_limit (
   running INTEGER,
   gap INTEGER,
   burst INTEGER,
+  waiting INTEGER,
   code TEXT,
   by_hand TEXT,
   registrant_opened INTEGER NOT NULL,

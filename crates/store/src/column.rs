@@ -454,7 +454,7 @@ impl NewColumn {
 const WAIT_MAX: i64 = 300_000_000_000_000_000;
 
 /// All columns of a request for a new job. Instants and waits are microseconds.
-pub const NEW_JOB_COLUMNS: [NewColumn; 20] = [
+pub const NEW_JOB_COLUMNS: [NewColumn; 21] = [
     new("id", ColumnKind::Uuid, |new| new.id.value()).same("id"),
     new("task", ColumnKind::Text, |new| new.task.value()).same("task"),
     new("payload", ColumnKind::Bytes, |new| new.payload.bytes.value()).same("payload").replaces(),
@@ -507,6 +507,7 @@ pub const NEW_JOB_COLUMNS: [NewColumn; 20] = [
         .replaces()
         .may_be_empty(),
     new("resent", ColumnKind::Flag, |new| new.is_resent.value()),
+    new("guarded", ColumnKind::Flag, |new| new.is_guarded.value()),
     new("key_for", ColumnKind::Long, |new| match new.key.as_ref().map(|key| key.until) {
         Some(KeyUntil::For(time)) => ColumnValue::Int(micros(time).min(WAIT_MAX)),
         _ => ColumnValue::Null,
@@ -578,7 +579,7 @@ mod tests {
         let json = statement_json(&[new(1)]).expect("it can be stored");
         let expected = "[{\"id\":\"00000000-0000-0000-0000-000000000001\",\"task\":\"a\",\"payload\":null,\"version\":0,\
             \"queue\":\"default\",\"priority\":1,\"at\":null,\"wait\":0,\"key\":null,\"until_start\":false,\
-            \"replace\":false,\"debounce\":null,\"expires\":null,\"expires_after\":null,\"max_attempts\":1,\"abandon\":false,\"traceparent\":null,\"partition\":null,\"resent\":false,\"key_for\":null}]";
+            \"replace\":false,\"debounce\":null,\"expires\":null,\"expires_after\":null,\"max_attempts\":1,\"abandon\":false,\"traceparent\":null,\"partition\":null,\"resent\":false,\"guarded\":false,\"key_for\":null}]";
         assert_eq!(json, expected);
         assert_eq!(statement_json(&[]), Ok("[]".to_owned()));
         let at = NewJob { when: When::At(StoreTime::from_micros(-7)), ..new(1) };
@@ -607,6 +608,7 @@ mod tests {
             "traceparent",
             "partition",
             "resent",
+            "guarded",
         ];
         let names: Vec<_> = NEW_JOB_COLUMNS.iter().map(|column| column.name).collect();
         assert!(new.iter().chain(&more).all(|name| names.contains(name)), "{names:?}");

@@ -166,6 +166,8 @@ pub struct NewJob {
     pub traceparent: Option<String>,
     /// True if it may have been sent before. A store that no request reaches late looks for it among finished jobs only then (R3).
     pub is_resent: bool,
+    /// True if its task has a limit of waiting jobs. A store looks at no limit for others.
+    pub is_guarded: bool,
 }
 
 /// The name of the queue of jobs that name none.
@@ -189,6 +191,7 @@ impl NewJob {
             on_lost: OnLost::default(),
             traceparent: None,
             is_resent: false,
+            is_guarded: false,
         }
     }
 

@@ -70,7 +70,7 @@ pub use known::Known;
 pub use lane::{LANES_MAX, LaneClaim, LaneGroup, Lanes, LimitsUsed, Turns, opens_at};
 pub use limit::{
     Arrival, LIMIT_COLUMNS, Limit, LimitOverride, LimitScope, LimitSpec, Rate, StoredLimit,
-    StoredLimits, TaskLimits, empty_limit,
+    StoredLimits, TaskLimits, empty_limit, refuse_full,
 };
 pub use model::{Model, ModelState};
 pub use progress::{JobProgress, PROGRESS_TEXT_MAX};

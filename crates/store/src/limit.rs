@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::storable;
 use crate::column::{Column, ColumnField, ColumnKind, ColumnValue, column};
+use crate::error::Refusal;
 use crate::id::StoreTime;
+use crate::job::NewJob;
 
 /// The most that may be done of some jobs at a time, in all processes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -17,6 +19,9 @@ pub struct Limit {
     pub running: Option<u32>,
     /// The rate at which they start; none for any.
     pub rate: Option<Rate>,
+    /// The number of due jobs in a queue at which no more are [accepted](NewJob::is_guarded); none for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u32>,
 }
 
 /// So many starts in any window of time of this length, at most.
@@ -77,12 +82,14 @@ impl Limit {
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.running, self.rate) {
-            (Some(running), None) => write!(f, "{running} running"),
-            (Some(running), Some(rate)) => write!(f, "{running} running, {rate}"),
-            (None, Some(rate)) => rate.fmt(f),
-            (None, None) => f.write_str("no limit"),
-        }
+        let texts = [
+            self.running.map(|running| format!("{running} running")),
+            self.rate.map(|rate| rate.to_string()),
+            self.waiting.map(|waiting| format!("{waiting} waiting")),
+        ];
+        let texts: Vec<String> = texts.into_iter().flatten().collect();
+        f.write_str(if texts.is_empty() { "no limit" } else { "" })?;
+        f.write_str(&texts.join(", "))
     }
 }
 
@@ -213,7 +220,7 @@ impl StoredLimit {
 type Row = StoredLimit;
 
 /// All columns of a limit. Those of the limit that counts are for the claims of a store that reads nothing else.
-pub const LIMIT_COLUMNS: [Column<Row>; 9] = [
+pub const LIMIT_COLUMNS: [Column<Row>; 10] = [
     column!("task", String, row.task),
     column!("scope", LimitScope, row.scope),
     column!(
@@ -231,6 +238,7 @@ pub const LIMIT_COLUMNS: [Column<Row>; 9] = [
         |row| int(row.limit().rate.map(|rate| rate.burst.into())),
         |_, _| {}
     ),
+    column!("waiting", Option<u32>, |row| int(row.limit().waiting.map(i64::from)), |_, _| {}),
     column!("code", Option<String>, |row| json(row.code.as_ref()), |row, value| {
         row.code = serde_json::from_str(value.text()).ok();
     }),
@@ -361,6 +369,55 @@ impl TaskLimits {
     pub fn is_limited(&self) -> bool {
         !self.all.is_none() || !self.each.is_none()
     }
+
+    /// Why a job is not accepted, if as many wait as may: all jobs of its task and queue, or those with its partition and its version of the
+    /// payload, too. A store counts no further than the limit.
+    ///
+    /// # Errors
+    ///
+    /// The store could not count.
+    pub fn full<E>(
+        &self,
+        new: &NewJob,
+        count: impl Fn(LimitScope, u32) -> Result<u32, E>,
+    ) -> Result<Option<Refusal>, E> {
+        for (scope, limit) in [(LimitScope::Each, self.each), (LimitScope::All, self.all)] {
+            let Some(waiting) = limit.waiting else { continue };
+            if count(scope, waiting)? >= waiting {
+                let partition = new.partition.clone().unwrap_or_default();
+                let partition = Some(partition).filter(|_| scope == LimitScope::Each);
+                return Ok(Some(Refusal::Full { task: new.task.clone(), partition, waiting }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Why none of new jobs is accepted: the first that is not known, and whose task or partition is [full](TaskLimits::full). Each partition is
+/// counted once.
+///
+/// # Errors
+///
+/// The store could not look.
+pub fn refuse_full<E>(
+    jobs: &[NewJob],
+    is_known: impl Fn(&NewJob) -> Result<bool, E>,
+    limits: impl Fn(&str) -> Result<TaskLimits, E>,
+    count: impl Fn(&NewJob, LimitScope, u32) -> Result<u32, E>,
+) -> Result<Option<Refusal>, E> {
+    let mut counted = BTreeSet::new();
+    for new in jobs.iter().filter(|new| new.is_guarded) {
+        let place = (&new.task, &new.queue, new.payload.version, &new.partition);
+        if counted.contains(&place) || is_known(new)? {
+            continue;
+        }
+        counted.insert(place);
+        let full = limits(&new.task)?.full(new, |scope, most| count(new, scope, most))?;
+        if full.is_some() {
+            return Ok(full);
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -432,7 +489,7 @@ mod tests {
     #[test]
     fn a_limit_by_hand_survives_a_deploy_until_the_code_has_another() {
         let opened = |second: i64| StoreTime::from_micros(second * 1_000_000);
-        let running = |count| Limit { running: Some(count), rate: None };
+        let running = |count| Limit { running: Some(count), ..Limit::default() };
         let spec =
             |count| LimitSpec { task: "send".into(), each: running(count), ..LimitSpec::default() };
         let hand = |count| LimitOverride {

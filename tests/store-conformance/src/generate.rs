@@ -302,7 +302,8 @@ impl Generator {
         let period = Duration::from_micros(self.random.pick(&[7, 1_000_000, 10_000_000]));
         let burst = self.random.pick(&[1, starts]);
         let rate = self.random.once_in(3).then_some(Rate { starts, period, burst });
-        Limit { running, rate }
+        let waiting = self.random.once_in(4).then(|| 1 + self.random.below(4) as u32);
+        Limit { running, rate, waiting }
     }
 
     fn poll(&mut self, model: &Model) -> Poll {
@@ -513,6 +514,7 @@ impl Generator {
             max_attempts: self.random.pick(&[0, 1, 3, u32::MAX]),
             on_lost: self.on_lost(),
             partition: self.partition(),
+            is_guarded: self.random.once_in(2),
             traceparent: self.random.once_in(2).then(|| format!("00-{}", self.random.below(3))),
             ..NewJob::new(self.new_job(), self.random.pick(&TASKS))
         }

@@ -80,6 +80,7 @@ macro_rules! store_conformance {
             fl_a_limit_by_hand_counts_at_once_and_survives_a_deploy
             fl_what_holds_for_a_poll_holds_for_its_partitions
             fl_jobs_that_do_not_run_take_no_place
+            fl_a_job_of_what_is_full_is_refused
             fx_a_job_that_has_not_begun_by_its_time_is_cancelled
             fx_a_job_that_is_asked_for_again_and_again_waits_for_the_last_but_not_for_ever
             fl_due_jobs_are_counted_by_whether_a_limit_holds_them_back

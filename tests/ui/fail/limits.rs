@@ -57,4 +57,7 @@ fn in_memory() {}
 #[scheduled(fixed_rate = "1s", name = "of-each", durable, each(running = 1), partition = "a")]
 fn of_each() {}
 
+#[job(name = "full", limit(waiting = 0))]
+fn full() {}
+
 fn main() {}

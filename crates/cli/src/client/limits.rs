@@ -22,10 +22,10 @@ pub(crate) struct LimitArgs {
     #[arg(long)]
     each: bool,
     /// Restore the limits in the code
-    #[arg(long, conflicts_with_all = ["running", "rate", "burst"])]
+    #[arg(long, conflicts_with_all = ["running", "rate", "burst", "waiting"])]
     reset: bool,
     /// At most so many jobs run at once
-    #[arg(long, value_name = "NUMBER", required_unless_present_any = ["rate", "reset"])]
+    #[arg(long, value_name = "NUMBER", required_unless_present_any = ["rate", "waiting", "reset"])]
     running: Option<u32>,
     /// At most so many jobs start in any window of a time: `100/1m`
     #[arg(long, value_name = "NUMBER/LENGTH")]
@@ -33,6 +33,9 @@ pub(crate) struct LimitArgs {
     /// So many of those start at once after a rest; by default a tenth of them
     #[arg(long, value_name = "NUMBER", requires = "rate")]
     burst: Option<u32>,
+    /// An enqueue is refused while so many due jobs wait
+    #[arg(long, value_name = "NUMBER")]
+    waiting: Option<u32>,
     /// Why, for others to read
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -55,6 +58,7 @@ pub(super) fn change(args: &LimitArgs, ctx: &mut Context<'_>) -> Result<(), CliE
         running: args.running,
         rate: args.rate.clone(),
         burst: args.burst,
+        waiting: args.waiting,
         reason: args.reason.clone(),
         reset: args.reset.then_some(true),
     };

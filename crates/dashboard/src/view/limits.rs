@@ -23,7 +23,8 @@ pub(crate) fn limit(app: &App, row: &StoredLimit) -> Option<Limit> {
 fn value(limit: StoredValue) -> LimitValue {
     let (rate, burst) =
         limit.rate.map(|rate| (format!("{}/{:?}", rate.starts, rate.period), rate.burst)).unzip();
-    LimitValue { text: limit.to_string(), running: limit.running, rate, burst }
+    let (running, waiting) = (limit.running, limit.waiting);
+    LimitValue { text: limit.to_string(), running, rate, burst, waiting }
 }
 
 /// Why a job that is ready does not run.

@@ -97,10 +97,10 @@ pub(super) async fn change(
 
 /// The limit that is asked for, with the jobs that it counts; none to have those of the code again.
 fn limit_of(request: LimitRequest, by: &str) -> Result<Option<(LimitScope, Limit)>, Problem> {
-    let LimitRequest { scope, running, rate, burst, reason, reset } = request;
+    let LimitRequest { scope, running, rate, burst, waiting, reason, reset } = request;
     if reset == Some(true) {
-        return match (scope, running, rate, burst) {
-            (None, None, None, None) => Ok(None),
+        return match (scope, running.or(burst).or(waiting), rate) {
+            (None, None, None) => Ok(None),
             _ => Err(Problem::bad_request("`reset` stands alone: it restores both limits")),
         };
     }
@@ -115,7 +115,8 @@ fn limit_of(request: LimitRequest, by: &str) -> Result<Option<(LimitScope, Limit
     let limit = limit.by(by).reason(reason.unwrap_or_default().trim());
     let limit = running.into_iter().fold(limit, Limit::running);
     let limit = rate.into_iter().fold(limit, Limit::rate);
-    Ok(Some((scope, burst.into_iter().fold(limit, Limit::burst))))
+    let limit = burst.into_iter().fold(limit, Limit::burst);
+    Ok(Some((scope, waiting.into_iter().fold(limit, Limit::waiting))))
 }
 
 /// A change of the limits of a task.

@@ -210,6 +210,8 @@ create table {s}.task_limit (
   -- Of a rate: nanoseconds from start to start, and the starts that are allowed at once.
   gap bigint,
   burst bigint,
+  -- The due jobs in a queue at which an enqueue is refused.
+  waiting bigint,
   code text,
   by_hand text,
   registrant_opened timestamptz not null,

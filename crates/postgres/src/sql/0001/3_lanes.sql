@@ -42,7 +42,8 @@ define opens_at(arrival, now, gap, burst) as $$
 $$;
 
 create type {s}.limits as (
-  task text, names text[], all_running bigint, all_gap bigint, all_burst bigint, each_running bigint, each_gap bigint, each_burst bigint);
+  task text, names text[], all_running bigint, all_gap bigint, all_burst bigint, each_running bigint, each_gap bigint, each_burst bigint,
+  all_waiting bigint, each_waiting bigint);
 
 -- The limits of the task that has this name, or else of the first that had it.
 create function {s}.limits_of(p_name text) returns {s}.limits language plpgsql stable set {path} as $$
@@ -52,7 +53,8 @@ begin
   -- One of the two rows may be of an older build, with other former names.
   select coalesce(max(l.task), p_name), coalesce(string_to_array(string_agg(l.names, chr(31)), chr(31)), array[p_name]),
     max(l.running) filter (where l.scope = 'all'), max(l.gap) filter (where l.scope = 'all'), max(l.burst) filter (where l.scope = 'all'),
-    max(l.running) filter (where l.scope = 'each'), max(l.gap) filter (where l.scope = 'each'), max(l.burst) filter (where l.scope = 'each')
+    max(l.running) filter (where l.scope = 'each'), max(l.gap) filter (where l.scope = 'each'), max(l.burst) filter (where l.scope = 'each'),
+    max(l.waiting) filter (where l.scope = 'all'), max(l.waiting) filter (where l.scope = 'each')
   into v from {s}.task_limit l where l.task = (
     select t.task from {s}.task_limit t where p_name = any(string_to_array(t.names, chr(31))) order by t.task <> p_name, t.task limit 1);
   return v;
@@ -66,7 +68,8 @@ begin
     return false;
   end if;
   v := {s}.limits_of(p_name);
-  return v.all_running is not null or v.all_gap is not null or v.each_running is not null or v.each_gap is not null;
+  return v.all_running is not null or v.all_gap is not null or v.each_running is not null or v.each_gap is not null
+    or v.all_waiting is not null or v.each_waiting is not null;
 end $$;
 
 -- The starts that a partition has room for, beside those of its jobs that run, and by its rate.
