@@ -346,8 +346,8 @@ mod tests {
                 assert_eq!(spec.key.spec().name, spec.name);
                 assert!(spec.example.starts_with(spec.name) || spec.key == Key::Nth);
             }
-            for group in [Key::Retry, Key::Limit, Key::Each] {
-                assert_eq!(options(form, Some(group.spec())).len(), 3);
+            for (group, count) in [(Key::Retry, 3), (Key::Limit, 4), (Key::Each, 4)] {
+                assert_eq!(options(form, Some(group.spec())).len(), count);
             }
             assert!(options(form, Some(Key::Name.spec())).is_empty());
         }

@@ -103,6 +103,8 @@ pub(super) struct JobFacts {
     pub(super) losses: Losses,
     /// True if its counts may have begun anew.
     pub(super) was_reset: bool,
+    /// The partition in which it was claimed first; none after a command or an enqueue that may change it.
+    pub(super) partition: Option<Option<String>>,
 }
 
 /// Two counts of a job, which bound its starts.

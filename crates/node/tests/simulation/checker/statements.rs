@@ -95,6 +95,8 @@ impl Checker {
                     self.enqueued(job, *answer, store_now);
                     if let scheduler_store::Enqueued::Replaced(other) = answer {
                         self.begins_anew(*other);
+                        self.job(*other).partition = None;
+                        self.is_due_in_time(*other, job, model);
                     }
                 }
             }
@@ -132,6 +134,10 @@ impl Checker {
                 }
                 for job in &polled.jobs {
                     self.claimed(job, poll.session, model, store_now);
+                    self.is_first_of_its_lane(job, model);
+                }
+                if !polled.expired.is_empty() {
+                    self.expired(model, store_now);
                 }
                 self.limits_are_kept(&polled.jobs, model, store_now);
             }
@@ -225,8 +231,12 @@ impl Checker {
             !run.is_done
                 || self.sessions.get(&run.session).is_none_or(|session| session.ended.is_some())
         });
+        self.is_of_its_partition(job);
         let facts = self.job(job.id);
         let (fence, is_over) = (facts.fence, facts.is_over);
+        let is_in_time = fence.0 > 0 || job.expires_at.is_none_or(|until| store_now < until);
+        self.must(is_in_time, || format!("{name} begins after its time"));
+        let facts = self.job(job.id);
         facts.is_of_tick = job.origin.as_ref().is_some_and(|origin| origin.tick.is_some());
         (facts.fence, facts.holder) = (job.fence, Some(session));
         (facts.schedule, facts.is_exclusive) = (schedule.clone(), is_exclusive);
@@ -307,7 +317,7 @@ impl Checker {
     }
 
     /// A job has its outcome.
-    fn over(&mut self, job: JobId, model: &Model, store_now: StoreTime) {
+    pub(super) fn over(&mut self, job: JobId, model: &Model, store_now: StoreTime) {
         let facts = self.job(job);
         let was_over = std::mem::replace(&mut facts.is_over, true);
         // A job by hand, or one that is retried, moves no delay.
@@ -391,6 +401,7 @@ impl Checker {
             Command::Delete { job } => {
                 let facts = self.job(*job);
                 (facts.is_over, facts.is_deleted, facts.last_run) = (false, true, None);
+                facts.partition = None;
                 // Sent again, it is another job.
                 facts.is_parked_as_lost = None;
                 facts.has_left_key = false;
