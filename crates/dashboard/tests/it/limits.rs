@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::api::eventually;
 use crate::away::Moody;
 use crate::jobs::{jobs, mail, with_store};
+use crate::nodes::metric;
 use crate::support::*;
 
 /// It runs until the program stops.
@@ -233,5 +234,18 @@ fn metrics_have_the_due_jobs_that_limits_hold_back_and_ask_nothing_without_limit
     metrics(&served);
     let asked = store.take_asked();
     assert_eq!((asked.get("limits"), asked.get("limit_depths")), (None, Some(&1)), "one for all");
+    served.stop();
+}
+
+#[test]
+fn jobs_that_expire_are_counted_by_their_task() {
+    let store = Moody::new();
+    let served = with_store(&dashboard(), &store, |builder| builder);
+    let long_ago = scheduler::chrono::DateTime::UNIX_EPOCH;
+    for _ in 0..2 {
+        jobs(&served).enqueue(mail::job(json!({})).expires_at(long_ago)).unwrap();
+    }
+    let name = "scheduler_jobs_expired_total{task=\"mail\"}";
+    eventually(|| metric(&served, name).filter(|count| *count == 2.0));
     served.stop();
 }
