@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let id = jobs.enqueue(import::job(7))?.id();
     let mut shown = String::new();
     loop {
-        let job = jobs.get(id)?.ok_or("the job is gone")?;
+        let job = jobs.wait(id, Duration::from_millis(200))?;
         if let Some(progress) = &job.progress {
             let text = format!("{:.0} %: {}", progress.fraction() * 100.0, progress.text());
             if text != shown {
@@ -41,7 +41,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         if job.state == JobState::Done {
             break;
         }
-        std::thread::sleep(Duration::from_millis(50));
     }
     scheduler.shutdown()?;
     Ok(())

@@ -19,6 +19,7 @@ fn rows(#[payload] rows: u32, run: Run) {
     for row in 0..rows {
         run.progress(f64::from(row + 1) / f64::from(rows), format!("row {row}"));
     }
+    drop(run);
 }
 
 #[job(name = "empty")]
@@ -33,6 +34,7 @@ async fn empty(run: Run) {
 #[scheduled(fixed_rate = "1h", name = "plain")]
 fn plain(run: Run) {
     run.progress(0.5, "of no job");
+    drop(run);
 }
 
 fn program(sim: Sim) -> Sim {
