@@ -8,12 +8,12 @@ pub use crate::durable::{EnqueueIn, EnqueueInAsync, Partition, UnknownTask, new_
 pub use scheduler_store::{
     Action, ActionFilter, ActionId, AttemptOutcome, BulkOutcome, CLOCK_OFF, CommandOutcome,
     DEFAULT_QUEUE, DecodeError, Enqueued, Failing, Fence, JobAction, JobAttempt, JobFilter, JobId,
-    JobPause, JobState, JobWait, Key, KeyUntil, Limit as LimitValue, LimitDepth, LimitOverride,
-    LimitScope, Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap, Override, PartitionDepth,
-    Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority, QueueDepth, Rate,
-    Refusal, RunEnd, SessionEnd, SessionId, SessionInfo, SessionTask, Signature, Skips, Store,
-    StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule, TargetKind, Uuid, VersionDepth,
-    WaitReason, When,
+    JobPause, JobProgress, JobState, JobWait, Key, KeyUntil, Limit as LimitValue, LimitDepth,
+    LimitOverride, LimitScope, Model, NewJob, Next, OnConflict, OnLost, Origin, Overlap, Override,
+    PartitionDepth, Pause as StoredPause, PauseScope, Payload as StoredPayload, Priority,
+    QueueDepth, Rate, Refusal, RunEnd, SessionEnd, SessionId, SessionInfo, SessionTask, Signature,
+    Skips, Store, StoreError, StoreTime, StoredJob, StoredLimit, StoredSchedule, TargetKind, Uuid,
+    VersionDepth, WaitReason, When,
 };
 
 /// For the dashboard.

@@ -167,8 +167,13 @@ impl Client {
     /// Asks for the store's clock, by the renewal of a session that does not exist.
     fn sync_clock(&self) -> Result<(), StoreError> {
         let session = SessionId::from_uuid(Uuid::nil());
-        let renew =
-            Renew { clock_offset: None, session, lease: Duration::ZERO, not_after: StoreTime::MAX };
+        let renew = Renew {
+            progress: Vec::new(),
+            clock_offset: None,
+            session,
+            lease: Duration::ZERO,
+            not_after: StoreTime::MAX,
+        };
         let wall = || StoreTime::from(self.0.clock.wall()).as_micros();
         let before = wall();
         let now = self.call(|store| store.renew(&renew))?.now;

@@ -5,7 +5,9 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use scheduler_store::{CommandOutcome, Next, QueueDepth, SessionInfo, StoreError, StoredSchedule};
+use scheduler_store::{
+    CommandOutcome, Next, QueueDepth, Refusal, SessionInfo, StoreError, StoredSchedule,
+};
 
 use crate::durable::job::Job;
 use crate::durable::jobs::Jobs;
@@ -33,6 +35,18 @@ pub enum EnqueueError {
     /// The store did not answer: it may have accepted them, or may accept them for the next ten seconds. Sending the same
     /// jobs again does no harm, for as long as [jobs that have ended are kept](crate::NodeOptions::keep_done).
     Unknown(Unsent),
+    /// As many jobs wait as [`waiting`](macro@crate::job) of their kind allows. None of a batch is accepted. They may be sent again later.
+    #[non_exhaustive]
+    Full {
+        /// The jobs, and this in words.
+        unsent: Unsent,
+        /// The kind of job that is full.
+        task: String,
+        /// The partition, if the limit is of `each`.
+        partition: Option<String>,
+        /// The number of due jobs at which no more are accepted.
+        waiting: u32,
+    },
 }
 
 /// Jobs that were perhaps not enqueued, and why.
@@ -53,6 +67,10 @@ impl EnqueueError {
     pub(super) fn of(jobs: Vec<Job>, error: &StoreError) -> Self {
         let unsent = Unsent { jobs, reason: error.to_string() };
         match error {
+            StoreError::Refused(Refusal::Full { task, partition, waiting }) => {
+                let (task, partition, waiting) = (task.clone(), partition.clone(), *waiting);
+                Self::Full { unsent, task, partition, waiting }
+            }
             StoreError::Refused(_) | StoreError::NotExecuted(_) | StoreError::Failed(_) => {
                 Self::NotAccepted(unsent)
             }
@@ -64,7 +82,7 @@ impl EnqueueError {
     #[must_use]
     pub fn unsent(&self) -> &Unsent {
         match self {
-            Self::NotAccepted(unsent) | Self::Unknown(unsent) => unsent,
+            Self::NotAccepted(unsent) | Self::Unknown(unsent) | Self::Full { unsent, .. } => unsent,
         }
     }
 
@@ -83,7 +101,7 @@ impl fmt::Display for EnqueueError {
             jobs => write!(f, "{} jobs", jobs.len())?,
         }
         match self {
-            Self::NotAccepted(_) => write!(f, " not accepted: {reason}"),
+            Self::NotAccepted(_) | Self::Full { .. } => write!(f, " not accepted: {reason}"),
             Self::Unknown(_) => write!(f, " perhaps not accepted: {reason}"),
         }
     }

@@ -12,7 +12,7 @@ use scheduler_store::{
 };
 
 use crate::define::entry::Entry;
-use crate::durable::limits::is_limited;
+use crate::durable::limits::{is_guarded, is_limited};
 use crate::durable::partition::Partition;
 use crate::durable::payload::{Payload, encoded};
 use crate::observe::TraceContext;
@@ -261,7 +261,8 @@ impl Job {
 
     /// Takes the options of the task that the code has not set.
     pub(super) fn take_options(&mut self, options: &JobOptions) {
-        let JobOptions { queue, priority, max_attempts, on_lost, is_limited, expires } = options;
+        let JobOptions { queue, priority, max_attempts, on_lost, is_limited, is_guarded, expires } =
+            options;
         if !self.set.queue {
             self.new.queue.clone_from(queue);
         }
@@ -277,7 +278,7 @@ impl Job {
         if !self.set.expires {
             self.new.expires = expires.map(Expiry::After);
         }
-        self.new.on_lost = *on_lost;
+        (self.new.on_lost, self.new.is_guarded) = (*on_lost, *is_guarded);
     }
 
     /// The job as it is sent, or why it cannot be.
@@ -317,6 +318,8 @@ pub(crate) struct JobOptions {
     pub(crate) on_lost: OnLost,
     /// True if there is a limit: then a job without a partition is in the one without a name.
     pub(crate) is_limited: bool,
+    /// True if there is a limit of waiting jobs, which an enqueue counts.
+    pub(crate) is_guarded: bool,
     /// The time after which they expire.
     pub(crate) expires: Option<Duration>,
 }
@@ -337,6 +340,7 @@ impl JobOptions {
             max_attempts: retries.unwrap_or_default().saturating_add(1),
             on_lost: on_lost.unwrap_or_default(),
             is_limited: is_limited(&text),
+            is_guarded: is_guarded(&text),
             expires: text(Attribute::Expires)
                 .and_then(|text| Attribute::Expires.parse_duration(text, None).ok()),
         }

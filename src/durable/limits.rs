@@ -69,6 +69,12 @@ impl Limit {
         self.set(Attribute::OnPark, rule.name().to_owned())
     }
 
+    /// The number of due jobs at which an enqueue is refused, in a queue. It counts for kinds with a `waiting` in their code or settings.
+    pub fn waiting(self, jobs: u32) -> Self {
+        let attribute = attributes(self.scope)[3];
+        self.set(attribute, jobs.to_string())
+    }
+
     /// The person or program that sets it.
     pub fn by(self, who: impl Into<String>) -> Self {
         Self { by: who.into(), ..self }
@@ -120,17 +126,18 @@ impl Limit {
     }
 }
 
-/// The attributes of a limit: running, rate, burst.
-const fn attributes(scope: LimitScope) -> [Attribute; 3] {
+/// The attributes of a limit: running, rate, burst, waiting.
+const fn attributes(scope: LimitScope) -> [Attribute; 4] {
+    use Attribute as Of;
     match scope {
-        LimitScope::All => [Attribute::LimitRunning, Attribute::LimitRate, Attribute::LimitBurst],
-        LimitScope::Each => [Attribute::EachRunning, Attribute::EachRate, Attribute::EachBurst],
+        LimitScope::All => [Of::LimitRunning, Of::LimitRate, Of::LimitBurst, Of::LimitWaiting],
+        LimitScope::Each => [Of::EachRunning, Of::EachRate, Of::EachBurst, Of::EachWaiting],
     }
 }
 
 /// The limit that texts say, as far as they can be read.
 fn limit_of<'a>(scope: LimitScope, text: &impl Fn(Attribute) -> Option<&'a str>) -> StoredLimit {
-    let [running, rate, burst] = attributes(scope);
+    let [running, rate, burst, waiting] = attributes(scope);
     let count = |attribute| text(attribute).and_then(|text| text.parse::<u32>().ok());
     let rate = text(rate).and_then(|text| rate.parse_rate(text).ok());
     let rate = rate.map(|(starts, period)| {
@@ -140,12 +147,18 @@ fn limit_of<'a>(scope: LimitScope, text: &impl Fn(Attribute) -> Option<&'a str>)
     let on_park = text(Attribute::OnPark).and_then(|text| text.parse().ok()).unwrap_or_default();
     let is_ordered = scope == LimitScope::Each
         && text(Attribute::EachOrdered) == Some(true.to_string().as_str());
-    StoredLimit { running: count(running), rate, ordered: is_ordered.then_some(on_park) }
+    let (running, waiting) = (count(running), count(waiting));
+    StoredLimit { running, rate, waiting, ordered: is_ordered.then_some(on_park) }
 }
 
 /// Returns true if texts say a limit.
 pub(super) fn is_limited<'a>(text: &impl Fn(Attribute) -> Option<&'a str>) -> bool {
     LimitScope::BOTH.iter().any(|scope| !limit_of(*scope, text).is_none())
+}
+
+/// Returns true if texts say how many jobs may wait.
+pub(super) fn is_guarded<'a>(text: &impl Fn(Attribute) -> Option<&'a str>) -> bool {
+    LimitScope::BOTH.iter().any(|scope| limit_of(*scope, text).waiting.is_some())
 }
 
 /// The limits of a task, as this process registers them.
@@ -187,7 +200,17 @@ impl Jobs {
     #[doc(alias = "throttle")]
     pub fn set_limit(&self, task: &str, limit: Limit) -> Result<(), JobsError> {
         let (task, scope) = (self.current_name(task).to_owned(), limit.scope);
-        let limit = Some(limit.into_stored()?);
+        let limit = limit.into_stored()?;
+        let is_guarded = |row: &LimitInStore| {
+            row.task == task && row.code.is_some_and(|code| code.waiting.is_some())
+        };
+        if limit.limit.waiting.is_some() && !self.limits()?.iter().any(is_guarded) {
+            return Err(JobsError::Refused(format!(
+                "no process counts the jobs of `{task}` that wait: it has no `waiting` in its code\n\
+                 help: add it there or in the settings, such as `limit(waiting = 10000)`"
+            )));
+        }
+        let limit = Some(limit);
         self.changed(&Command::SetLimit { task, scope, limit })
     }
 

@@ -17,7 +17,7 @@ use crate::define::calendar::Calendar;
 use crate::define::schedule::length_text;
 use crate::define::settings::word;
 use crate::durable::job::JobOptions;
-use crate::durable::limits::is_limited;
+use crate::durable::limits::{is_guarded, is_limited};
 use crate::durable::node::DurableSchedule;
 use crate::task::{self, DurableOptions, Rule, TaskSpec};
 
@@ -30,6 +30,7 @@ pub(crate) fn options_of(spec: &TaskSpec) -> Option<JobOptions> {
         max_attempts: spec.policy.retry.max.saturating_add(1),
         on_lost: durable.on_lost,
         is_limited: is_limited(&|attribute| durable.limit(attribute)),
+        is_guarded: is_guarded(&|attribute| durable.limit(attribute)),
         expires: durable.expires,
     })
 }

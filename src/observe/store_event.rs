@@ -220,6 +220,14 @@ pub enum StoreEvent {
         /// The number of jobs.
         count: u64,
     },
+    /// A run has reported a progress that is no number, and it is ignored. Told once for each run.
+    #[non_exhaustive]
+    ProgressIgnored {
+        /// The job.
+        job: Arc<str>,
+        /// Its kind.
+        task: Arc<str>,
+    },
     /// A row of the store cannot be read.
     #[non_exhaustive]
     Damaged {
@@ -256,6 +264,7 @@ impl StoreEvent {
             Self::Back { .. } => "back",
             Self::Refused { .. } => "refused",
             Self::JobsExpired { .. } => "jobs_expired",
+            Self::ProgressIgnored { .. } => "progress_ignored",
             Self::Damaged { .. } => "damaged",
         }
     }
@@ -331,6 +340,7 @@ impl fmt::Display for StoreEvent {
             Self::JobsExpired { task, count } => {
                 write!(f, "{} of `{task}` {EXPIRED}", plural(*count, "job"))
             }
+            Self::ProgressIgnored { job, task } => write!(f, "job {job} of `{task}` {IGNORED}"),
             Self::Damaged { row, reason } => write!(f, "damaged row {row} in the store: {reason}"),
         }
     }
@@ -340,6 +350,8 @@ const PAUSED: &str =
     "this process is paused: it takes no jobs and fires no ticks, and its runs go on";
 const RESUMED: &str = "this process takes jobs again";
 const EXPIRED: &str = "expired: no process had taken them by their time";
+const IGNORED: &str =
+    "has reported a progress that is no number, which is ignored: it has divided by zero";
 const REFUSED: &str = "is not stored: the job was lost meanwhile";
 const RETURNED: &str = "was claimed unnoticed, and is given back";
 const OLDER: &str = "was registered by a newer process; this process does not change it";

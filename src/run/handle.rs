@@ -143,8 +143,8 @@ impl Run {
     /// Leaves a note that is kept with the record of this run: at most 16 of them, each of at most
     /// 1,024 bytes.
     ///
-    /// The record comes with the end of the run, and is in the memory of this process. A job that shows its progress or its
-    /// result to others writes it into tables of the program: no store keeps notes.
+    /// The record comes with the end of the run, and is in the memory of this process: no store keeps notes. A durable job shows
+    /// others how far it is by `Run::progress`, and its result in tables of the program.
     ///
     /// ```no_run,standalone_crate
     /// use scheduler::{Run, scheduled};

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 #[cfg(feature = "durable")]
-use scheduler_store::{End, OnLost, StoredJob};
+use scheduler_store::{End, JobProgress, OnLost, StoredJob};
 
 use super::info::JobErrorKind;
 use super::info::JobInfo;
@@ -26,6 +26,10 @@ type StopJob = Box<dyn Fn(&ClaimedJob, StopCause) + Send + Sync>;
 
 /// Asks the node whether the run may begin: its lease is valid, and the job was not given back (R20).
 type MayBegin = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// Called with each progress that the run reports; none is one that is no number. No lock is held.
+#[cfg(feature = "durable")]
+type OnProgress = Box<dyn Fn(&StoredJob, Option<JobProgress>) + Send + Sync>;
 
 /// The number of times that a payload may be undecodable before its job is parked.
 #[cfg(feature = "durable")]
@@ -49,6 +53,11 @@ pub(crate) struct ClaimedJob {
     error_kind: Mutex<Option<JobErrorKind>>,
     stop: OnceLock<StopJob>,
     on_end: Mutex<Option<OnJobEnd>>,
+    #[cfg(feature = "durable")]
+    on_progress: OnceLock<OnProgress>,
+    /// True once a progress was ignored.
+    #[cfg(feature = "durable")]
+    has_ignored: AtomicBool,
 }
 
 impl ClaimedJob {
@@ -153,7 +162,24 @@ impl ClaimedJob {
             error_kind: Mutex::default(),
             stop: OnceLock::new(),
             on_end: Mutex::new(Some(on_end)),
+            on_progress: OnceLock::new(),
+            has_ignored: AtomicBool::new(false),
         })
+    }
+
+    /// Sets the function that takes what its run reports.
+    pub(crate) fn on_progress(&self, report: OnProgress) {
+        drop(self.on_progress.set(report));
+    }
+
+    /// Passes a progress of its run on. One that is no number is reported once.
+    pub(crate) fn report_progress(&self, fraction: f64, text: &str) {
+        let progress = JobProgress::new(fraction, text);
+        // ORDERING: relaxed; nothing else depends on it.
+        let is_told = progress.is_some() || !self.has_ignored.swap(true, Ordering::Relaxed);
+        if let Some(report) = self.on_progress.get().filter(|_| is_told) {
+            report(&self.job, progress);
+        }
     }
 
     /// Sets the function that asks its run to stop.

@@ -35,6 +35,32 @@ impl Run {
         Some(self.claimed()?.job().fence)
     }
 
+    /// Reports how far this run has come: a fraction from 0 to 1, and a text. People see the last one on the page, on the command line and as
+    /// [`StoredJob::progress`](crate::StoredJob::progress), also when the run has ended, until the job runs again.
+    ///
+    /// It sends no statement of its own, and may be called for each row of an import: it goes with the next renewal of the lease, a third of the
+    /// lease later at most, and with the end of the run. In a simulation it is in the store at once. Of a run that is no job, or whose job another
+    /// process has by now, it does nothing.
+    ///
+    /// A fraction outside of 0 to 1 becomes 0 or 1. One that is no number, such as `0.0 / 0.0`, is ignored, with one warning for each run. Of the
+    /// text 200 bytes are kept. It is shown to all who may see errors: give it no secrets.
+    ///
+    /// ```no_run,standalone_crate
+    /// use scheduler::{Run, job};
+    ///
+    /// #[job(name = "import")]
+    /// fn import(#[payload] pages: u32, run: Run) {
+    ///     for page in 0..pages {
+    ///         run.progress(f64::from(page) / f64::from(pages), format!("page {page} of {pages}"));
+    ///     }
+    /// }
+    /// ```
+    pub fn progress(&self, fraction: f64, text: impl AsRef<str>) {
+        if let Some(claimed) = self.claimed() {
+            claimed.report_progress(fraction, text.as_ref());
+        }
+    }
+
     /// The tick of a durable schedule for which this runs; none of a manual run, and of an enqueued job.
     #[must_use]
     pub fn tick(&self) -> Option<DateTime<Utc>> {

@@ -46,6 +46,7 @@ mod simulated_limits;
 mod simulated_nodes;
 mod simulated_outages;
 mod simulated_pauses;
+mod simulated_progress;
 mod starting;
 mod store_later_real_clock;
 mod testing;

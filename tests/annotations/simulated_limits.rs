@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use scheduler::store::{JobFilter, JobState, StoredJob};
 use scheduler::testing::*;
-use scheduler::{Job, Limit, OnPark, Run, job, scheduled};
+use scheduler::{EnqueueError, Job, Limit, OnPark, Pause, Run, job, scheduled};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -99,8 +99,15 @@ fn index(#[payload] page: u32) {
     assert!(page > 0);
 }
 
+#[job(name = "bounded", limit(running = 1, waiting = 5), each(waiting = 3), partition = tenant)]
+fn bounded(#[payload] tenant: u8) {
+    assert!(tenant > 0);
+}
+
 fn program(sim: Sim) -> Sim {
-    sim.tasks(scheduler::tasks![send, call, export, mail, report, text, code, index, book, ship])
+    sim.tasks(scheduler::tasks![
+        send, call, export, mail, report, text, code, index, bounded, book, ship
+    ])
 }
 
 fn cluster() -> (Cluster, Arc<Running>) {
@@ -296,6 +303,8 @@ fn settings_replace_limits_and_switch_them_off() {
         shown,
         [
             "book each: 1 running, in order",
+            "bounded all: 1 running, 5 waiting",
+            "bounded each: 3 waiting",
             "export all: 3 running",
             "report all: 1 running",
             "send each: 2 running, 100 starts in 60s, 10 at once",
@@ -387,12 +396,42 @@ fn faulty_limits_in_settings_are_errors_of_the_start() {
         ),
         ("send.each.on-park = \"hold\"", ["of no use without `each.ordered`", "add"]),
         ("send.each.on-park = \"stay\"", ["invalid `each.on-park`", "unknown word `stay`"]),
+        ("send.each.waiting = 0", ["invalid `each.waiting`", "`0` is too few"]),
         ("export.limit.burst = 1", ["`limit.burst` is of no use without `limit.rate`", "10"]),
     ] {
         let settings = Box::leak(format!("[scheduler.tasks]\n{settings}\n").into_boxed_str());
         let faults = faults(settings);
         assert!(expected.iter().all(|part| faults.contains(part)), "{faults}");
     }
+}
+
+#[test]
+fn an_enqueue_is_refused_while_as_many_jobs_wait_as_may() {
+    let mut sim = sim();
+    sim.advance(secs(1));
+    let jobs = sim.jobs();
+    let send = |tenant: u8| jobs.enqueue(bounded::job(tenant)).map(drop);
+    let full = |answer: Result<(), EnqueueError>| match answer {
+        Err(EnqueueError::Full { unsent, task, partition, waiting, .. }) => {
+            assert_eq!((unsent.jobs.len(), &*task), (1, "bounded"));
+            Some((partition, waiting))
+        }
+        other => other.map(|()| None).expect("no other error"),
+    };
+    jobs.pause_task("bounded", &Pause::new()).expect("it answers");
+    (0..3).for_each(|_| send(1).expect("there is room"));
+    assert_eq!(full(send(1)), Some((Some("1".to_owned()), 3)));
+    let error = send(1).expect_err("it is full").to_string();
+    assert!(error.contains("3 jobs of partition `1` wait") && error.contains("help: "), "{error}");
+    (0..2).for_each(|_| send(2).expect("another partition"));
+    assert_eq!(full(send(2)), Some((None, 5)), "of all partitions together");
+    jobs.set_limit("bounded", Limit::all().running(1).waiting(7)).expect("it is set");
+    assert_eq!(full(send(2)), None);
+    let unguarded = jobs.set_limit("send", Limit::each().waiting(7)).expect_err("it has none");
+    assert!(unguarded.to_string().contains("no `waiting` in its code"), "{unguarded}");
+    jobs.resume_task("bounded").expect("it answers");
+    sim.advance(minutes(1));
+    assert_eq!((done(&sim.jobs(), "bounded"), full(send(1))), (6, None));
 }
 
 #[test]

@@ -411,6 +411,27 @@ test("queues lead to their jobs, and a viewer sees no buttons", "trouble", async
   await fresh.close();
 });
 
+test("the limits of a kind are opened, and one is set by hand and reset", "trouble", async (scene, browser) => {
+  const page = await browser.page(scene);
+  await page.evaluate(() => { location.hash = "#/tasks/" + encodeURIComponent("shop::image"); });
+  const limits = page.locator("#limits");
+  await limits.getByText("Limits and partitions").click();
+  await limits.locator("#limit-scope").selectOption("all");
+  await limits.locator("#limit-running").fill("3");
+  await limits.locator("#limit-rate").fill("100/1m");
+  await limits.locator("#limit-reason").fill("their API is slow");
+  await limits.locator("#limit-set").click();
+  await limits.getByText(/^all jobs: 3 running, 100 starts in 60s, 10 at once, by .+: their API is slow; in the code none$/).waitFor();
+  await limits.locator("#limit-running").fill("");
+  await limits.locator("#limit-rate").fill("no rate");
+  await limits.locator("#limit-set").click();
+  await limits.locator("p.is-bad").getByText(/limit.rate/).waitFor();
+  equal(await limits.locator("li").count(), 1, "the limit stays");
+  await limits.locator("#limit-reset").click();
+  await limits.locator("li").first().waitFor({ state: "detached" });
+  await page.finish(/400/);
+});
+
 test("the address has the search, the state and the order, and a wrong one says so", "basic", async (scene, browser) => {
   const page = await browser.page(scene);
   await page.fill("#search", "exp");

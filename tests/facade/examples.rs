@@ -403,6 +403,13 @@ fn limits() {
 }
 
 #[test]
+fn import() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ended = run("import", |command| command.current_dir(folder.path()));
+    ended.check(&["100 %: page 7 of 7"]);
+}
+
+#[test]
 fn pools() {
     let ended = run("pools", plainly);
     ended.check(&["tick on scheduling-1", "upload begins on io-", "download begins on io-"]);

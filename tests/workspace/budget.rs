@@ -7,7 +7,7 @@ use crate::sources::{self, Source};
 /// The most code lines and types of a crate. They fall with the code; a commit that raises one says what it removed instead, or
 /// why nothing could go.
 const BUDGETS: [(&str, usize, usize); 12] = [
-    ("src", 23_130, 357),
+    ("src", 23_215, 357),
     ("scheduler-core/src", 8_080, 154),
     ("scheduler-macros/src", 2_730, 24),
     ("crates/api/src", 738, 73),

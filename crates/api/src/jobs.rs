@@ -123,11 +123,20 @@ json! {
         started_at: String,
         finished_at: String,
         error: String,
+        /// The progress that its last run has reported.
+        progress: JobProgress,
         /// Only of a job by itself.
         payload: Payload,
         /// The last attempts that did not succeed, the earliest first, at most ten; only of a job by itself.
         attempts: Vec<JobAttempt>,
         is_deleted: bool,
+    }
+
+    /// The progress that the run of a job has reported last.
+    struct JobProgress {
+        /// From 0 to 1.
+        fraction: f64,
+        text: String,
     }
 
     /// An attempt of a job that did not succeed.

@@ -42,6 +42,8 @@ json! {
         burst: u32,
         /// Those of a partition start in their order. Behind a parked one they `go_on`, or it makes them `hold`.
         ordered: String,
+        /// The due jobs in a queue at which an enqueue is refused.
+        waiting: u32,
     }
 
     /// A limit by hand.
@@ -86,6 +88,7 @@ json! {
         burst: u32,
         /// Of `each`: `go_on` or `hold`.
         ordered: String,
+        waiting: u32,
         reason: String,
         /// The limits of the code again.
         reset: bool,

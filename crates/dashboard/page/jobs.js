@@ -17,6 +17,7 @@
         : [Date.parse(runAt) > storeNow() ? "due " + until(runAt, storeNow()) : "due since " + ageOf(runAt, storeNow()), runAt];
   // Why a job does not run that is due; the time when one is due stands elsewhere.
   const waitText = ({ waits }) => waits && waits.reason !== "later" && waits.text.replace(/(at )?(\d{4}-\S+Z)/, (_, isNext, at) => isNext ? until(at, storeNow()) : localOf(at));
+  const progressOf = ({ progress: it }) => it && [el("progress", { value: it.fraction, max: 1, "aria-label": "Progress" }), ` ${Math.round(100 * it.fraction)} % `, el("bdi", it.text)];
   const jobLink = (job) => el("a", { href: "#/jobs/" + job.id, id: "job-" + job.id, "aria-label": `Job ${job.id} of ${job.task}` }, named(job.task));
   const shortId = (id) => "…" + id.slice(-12);
   // Nothing changes under a selected text.
@@ -126,7 +127,7 @@
         cell(null, "task", jobLink(job), withIcon("status sub", jobIcon(job))),
         cell("Job", "mono", shortId(job.id), job.key && sub("key " + job.key), job.partition && sub("partition " + job.partition), job.schedule && job.schedule !== job.task && sub("of " + job.schedule)),
         cell("Queue", null, job.queue, job.priority !== "normal" && sub(job.priority)),
-        cell("When", "when", time(at, text, localOf(at), "age"), waitText(job) && sub(waitText(job))),
+        cell("When", "when", time(at, text, localOf(at), "age"), waitText(job) && sub(waitText(job)), job.state === "running" && job.progress && sub(progressOf(job))),
         cell("Attempts", null, `${job.attempt} of ${job.maxAttempts}`, job.lost && sub(`lost ${job.lost}×`)),
         cell("Error", "last", el("span.sub.error", job.error && el("bdi", job.error))),
         cell(null, "act acts", jobButtons(job)));
@@ -156,7 +157,7 @@
         card("h-job", "Job", factsOf(
           ["Identity", el("code", job.id)], ["Task", tasks.has(job.task) ? linkTo(job.task) : job.task], ["Queue", job.queue + (job.priority === "normal" ? "" : ", " + job.priority)], ["Partition", job.partition], ["Key", job.key],
           ["Schedule", job.schedule && job.schedule + (job.tick ? "" : ", by hand")], ["Tick", at("tick")], ["Missed before", job.missed])),
-        card("h-times", "Times", factsOf(["Accepted", at("createdAt")], ["Due", at("runAt")], ["Expires", at("expiresAt")], ["Started", at("startedAt")], ["Ended", at("finishedAt")])),
+        card("h-times", "Times", factsOf(["Accepted", at("createdAt")], ["Due", at("runAt")], ["Expires", at("expiresAt")], ["Started", at("startedAt")], ["Ended", at("finishedAt")], ["Progress", progressOf(job)])),
         card("h-attempts", "Attempts", factsOf(
           ["Attempts", `${job.attempt} of ${job.maxAttempts}`], ["Lost", job.lost && `${job.lost}×: its process died`],
           ["Unreadable", job.undecoded && `${job.undecoded}×: its payload could not be decoded`], ["When lost", job.onLost === "rerun" ? "it runs again" : "it is parked"],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_expr::Tick;
-use scheduler_store::{ClaimRef, OnLost, SessionId, StoreTime, StoredJob, TaskRoom};
+use scheduler_store::{ClaimRef, JobProgress, OnLost, SessionId, StoreTime, StoredJob, TaskRoom};
 
 use crate::config::{Config, TaskConfig};
 
@@ -48,6 +48,10 @@ pub(crate) struct Claim {
     pub(crate) has_outlived: bool,
     /// True of a job that does not begin before another one's run has ended, see [`Claims::is_blocked`].
     pub(crate) is_held: bool,
+    /// The last progress that its run has reported.
+    pub(crate) progress: Option<JobProgress>,
+    /// The last one that the store has answered for.
+    pub(crate) kept_progress: Option<JobProgress>,
 }
 
 /// After that time without a run that begins or ends, a claim waits in vain for a thread that should be free.
@@ -80,6 +84,8 @@ impl Claims {
             is_cancelled: false,
             has_outlived: false,
             is_held: false,
+            progress: None,
+            kept_progress: None,
         };
         self.quarantined += u32::from(job.is_quarantined());
         self.jobs.insert(key(job.held()), claim);
@@ -118,6 +124,13 @@ impl Claims {
             self.begun += 1;
             self.moved.insert(job.pool, now);
         }
+    }
+
+    /// The progress of the session's runs that has changed since the store answered for it.
+    pub(crate) fn changed_progress(&self, session: SessionId) -> Vec<(ClaimRef, JobProgress)> {
+        let of_it = self.iter().filter(|(_, claim)| claim.session == session);
+        let changed = of_it.filter(|(_, claim)| claim.progress != claim.kept_progress);
+        changed.filter_map(|(held, claim)| Some((held, claim.progress.clone()?))).collect()
     }
 
     /// The claim of a run has ended, and the run goes on. Returns true if that is new.

@@ -178,7 +178,7 @@ fn work(store: &Postgres, worker: u64, batch: u32, count: u64, done: &AtomicU64)
         let ends: Vec<_> = polled
             .jobs
             .iter()
-            .map(|job| Finish { session, held: job.held(), end: End::Done })
+            .map(|job| Finish { progress: None, session, held: job.held(), end: End::Done })
             .collect();
         store.finish(&ends).expect("an end");
         mine += ends.len() as u64;

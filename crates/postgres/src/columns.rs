@@ -303,7 +303,8 @@ pub(crate) fn unpacked() -> String {
 
 /// The columns of a job that its end does not change.
 pub(crate) fn unchanged() -> String {
-    let changed = ["state", "attempt", "undecoded", "lost", "max_attempts", "error", "attempts"];
+    let changed =
+        ["state", "attempt", "undecoded", "lost", "max_attempts", "error", "attempts", "progress"];
     list(done().filter(|(name, _)| !changed.contains(name)), |(name, _)| format!("j.{name}"))
 }
 

@@ -98,12 +98,23 @@ pub(crate) fn is_about_data(error: &Error) -> bool {
     error.code().is_some_and(is_data) && !is_rolled_back(error)
 }
 
-/// The error code that the functions of the schema raise for a request that came too late.
+/// The error codes that the functions of the schema raise for a request that came too late, and for jobs of what is full.
 const TOO_LATE: &str = "SCH01";
+const FULL: &str = "SCH02";
+
+/// The refusal of jobs, from the details of the error.
+fn full(db: &DbError) -> Option<Refusal> {
+    let mut parts = db.detail()?.split('\u{1F}').map(str::to_owned);
+    let (waiting, task, partition) = (parts.next()?.parse().ok()?, parts.next()?, parts.next());
+    Some(Refusal::Full { task, partition, waiting })
+}
 
 pub(crate) fn store_error(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(db) if db.code().code() == TOO_LATE => Refusal::TooLate.into(),
+        Some(db) if db.code().code() == FULL && full(db).is_some() => {
+            full(db).map_or(StoreError::Failed(String::new()), StoreError::from)
+        }
         Some(db) if !is_about_connection(error) => {
             StoreError::Failed(answer(db).replace('\n', "; "))
         }

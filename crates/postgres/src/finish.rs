@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use scheduler_store::{End, Fence, Finish, Finished, Uuid, micros, storable};
+use scheduler_store::{End, Fence, Finish, Finished, JobProgress, Uuid, micros, storable};
 use tokio_postgres::Error;
 use tokio_postgres::types::Type;
 
@@ -15,7 +15,7 @@ use crate::job::state;
 /// The statement of a batch of ends.
 pub(crate) const FINISH: &str =
     "select f from (select case when $8 then pg_catalog.set_config('synchronous_commit', 'off', true) end) c,
-       {s}.finish($1, $2, $3, $4, $5, $6, $7, $9, $10, $11) f";
+       {s}.finish($1, $2, $3, $4, $5, $6, $7, $9, $10, $11, $12) f";
 
 /// After a lock was met, so many requests leave locked rows alone at once.
 const CAREFUL: u32 = 100;
@@ -70,6 +70,7 @@ impl Finisher {
         {
             *error = ascii(error);
         }
+        request.progress.iter_mut().for_each(to_ascii);
         match self.send(connection, &[request], true) {
             Err(error) if is_about_data(&error) => Ok(vec![Finished::Locked]),
             result => result,
@@ -96,6 +97,13 @@ impl Finisher {
     }
 }
 
+/// The same progress in the characters that every encoding has.
+pub(crate) fn to_ascii(progress: &mut JobProgress) {
+    if let Some(same) = JobProgress::new(progress.fraction(), &ascii(progress.text())) {
+        *progress = same;
+    }
+}
+
 /// A text in the characters that every encoding has.
 fn ascii(text: &str) -> String {
     let escape = |letter: char| match letter.is_ascii() {
@@ -115,6 +123,7 @@ struct Ends {
     waits: Vec<i64>,
     errors: Vec<Option<String>>,
     limits: Vec<i64>,
+    progress: Vec<Option<String>>,
 }
 
 impl Ends {
@@ -156,6 +165,7 @@ impl Ends {
         self.waits.push(after.map_or(0, micros));
         self.errors.push(error.map(|error| storable(error)));
         self.limits.push(i64::from(limit));
+        self.progress.push(request.progress.as_ref().map(JobProgress::to_column));
     }
 
     fn send(
@@ -166,6 +176,7 @@ impl Ends {
         skip_locked: bool,
     ) -> Result<Vec<Finished>, Error> {
         let (least, greatest) = (self.jobs.iter().min(), self.jobs.iter().max());
+        let progress = Some(&self.progress).filter(|all| all.iter().any(Option::is_some));
         let params: Params<'_> = &[
             (&self.sessions, Type::UUID_ARRAY),
             (&self.jobs, Type::UUID_ARRAY),
@@ -178,6 +189,7 @@ impl Ends {
             (&least, Type::UUID),
             (&greatest, Type::UUID),
             (&skip_locked, Type::BOOL),
+            (&progress, Type::TEXT_ARRAY),
         ];
         let rows = client.rows(sql, params)?;
         let words: Vec<Option<&str>> = match rows.first() {

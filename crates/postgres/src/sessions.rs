@@ -1,16 +1,47 @@
 //! Sessions as people see them, and their pauses.
 
 use scheduler_store::{
-    CommandOutcome, Pause, SessionEnd, SessionId, SessionInfo, SessionTask, StoreError, StoreTime,
-    storable,
+    CommandOutcome, Pause, Renew, Renewed, SessionEnd, SessionId, SessionInfo, SessionTask,
+    StoreError, StoreTime, micros, storable,
 };
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 
-use crate::columns::{At, Params, small};
+use crate::blocking_connection::BlockingConnection;
+use crate::columns::{At, Params, long, small};
 use crate::connection_thread::ConnectionThread;
 use crate::job::{Signed, commanded};
 use crate::sql::Schema;
+
+/// The statement that renews a lease.
+pub(crate) const RENEW: &str =
+    "select now, is_alive, is_complete from {s}.renew($1, $2, $3, $4, $5, $6, $7)";
+
+/// Renews a lease.
+pub(crate) fn renew(
+    connection: &mut BlockingConnection,
+    sql: &str,
+    request: &Renew,
+) -> Result<Renewed, Error> {
+    let progress = || Some(request.progress.iter()).filter(|all| all.len() > 0);
+    let jobs = progress().map(|all| all.map(|(held, _)| held.job.as_uuid()).collect::<Vec<_>>());
+    let fences = progress().map(|all| all.map(|(held, _)| long(held.fence.0)).collect::<Vec<_>>());
+    let texts = progress().map(|all| all.map(|(_, text)| text.to_column()).collect::<Vec<_>>());
+    let row = connection.query_typed_one(
+        sql,
+        &[
+            (&request.session.as_uuid(), Type::UUID),
+            (&micros(request.lease), Type::INT8),
+            (&request.clock_offset, Type::INT8),
+            (&At(request.not_after), Type::TIMESTAMPTZ),
+            (&jobs, Type::UUID_ARRAY),
+            (&fences, Type::INT8_ARRAY),
+            (&texts, Type::TEXT_ARRAY),
+        ],
+    )?;
+    let (now, is_alive) = (row.try_get::<_, At>(0)?.0, row.try_get(1)?);
+    Ok(Renewed { now, is_alive, is_complete: row.try_get(2)? })
+}
 
 /// The statement that lists sessions. The names of its columns are those of the function.
 pub(crate) const SESSIONS: &str = "select * from {s}.list_sessions()";

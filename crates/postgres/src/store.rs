@@ -23,7 +23,8 @@ use crate::builder::{StoreOptions, Wakeup};
 use crate::columns::{self, At, Params, count, small};
 use crate::connect::CLAIMS;
 use crate::connection_thread::{Callers, ConnectionThread, RetryOnDisconnect};
-use crate::finish::{FINISH, Finisher};
+use crate::error::is_about_data;
+use crate::finish::{FINISH, Finisher, to_ascii};
 use crate::job::{
     EnqueueBatch, PAUSES, Selected, Signed, commanded, edit_job, held, pause_jobs, read_action,
     read_job, read_pause, resume_jobs,
@@ -36,7 +37,7 @@ use crate::poll::{NotificationListener, Poller};
 use crate::schedules::{
     FIRE, SCHEDULE, change_locked, fire, keep_action, read_schedule, write_action,
 };
-use crate::sessions::{SESSIONS, pause_node, read_session, resume_node};
+use crate::sessions::{RENEW, SESSIONS, pause_node, read_session, renew, resume_node};
 use crate::sql::Schema;
 
 /// A store in PostgreSQL. Clones are the same store.
@@ -197,19 +198,17 @@ impl Store for Postgres {
     }
 
     fn renew(&self, request: &Renew) -> Result<Renewed, StoreError> {
-        let sql = self.sql("select now, is_alive from {s}.renew($1, $2, $3, $4)");
-        let request = request.clone();
+        let sql = self.sql(RENEW);
+        let mut request = request.clone();
         self.shared.leases.call(RetryOnDisconnect::Once, move |connection| {
-            let row = connection.query_typed_one(
-                &sql,
-                &[
-                    (&request.session.as_uuid(), Type::UUID),
-                    (&micros(request.lease), Type::INT8),
-                    (&request.clock_offset, Type::INT8),
-                    (&At(request.not_after), Type::TIMESTAMPTZ),
-                ],
-            )?;
-            Ok(Renewed { now: row.try_get::<_, At>(0)?.0, is_alive: row.try_get(1)? })
+            match renew(connection, &sql, &request) {
+                // A text that the server cannot store must not end a lease.
+                Err(error) if is_about_data(&error) && !request.progress.is_empty() => {
+                    request.progress.iter_mut().for_each(|(_, progress)| to_ascii(progress));
+                    renew(connection, &sql, &request)
+                }
+                result => result,
+            }
         })
     }
 

@@ -242,7 +242,9 @@ fn the_statement_keeps_a_key_for_a_time() {
     assert_eq!(execute(&mut client, &statement), accepted);
     let me = open(&store, 1);
     let job = store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs.remove(0);
-    store.finish(&[Finish { session: me, held: job.held(), end: End::Done }]).expect("it is done");
+    store
+        .finish(&[Finish { progress: None, session: me, held: job.held(), end: End::Done }])
+        .expect("it is done");
     let statement = store.statement(&[keyed(3, KeyUntil::End)]).expect("a statement");
     assert_eq!(execute(&mut client, &statement), [Enqueued::Kept(id(1))]);
 }
@@ -341,7 +343,9 @@ fn r3_the_statement_knows_identities_and_keys() {
     let me = open(&store, 1);
     let job = store.poll(&poll_of(me, "a", 1)).expect("a poll").jobs.remove(0);
     let held = ClaimRef { job: job.id, fence: job.fence };
-    store.finish(&[Finish { session: me, held, end: End::Done }]).expect("an answer");
+    store
+        .finish(&[Finish { progress: None, session: me, held, end: End::Done }])
+        .expect("an answer");
     let statement = store.statement(&[NewJob::new(job.id, "a")]).expect("a statement");
     assert_eq!(execute(&mut client, &statement), [Enqueued::Accepted(job.id)]);
     assert_eq!(store.job(job.id).expect("an answer").expect("a job").state, JobState::Done);
@@ -377,7 +381,9 @@ fn people_select_jobs_by_their_payload() {
     let claimed = store.poll(&poll_of(me, "send", 1)).expect("a poll").jobs.remove(0);
     assert_eq!(select(invoice), job("running"));
     let held = ClaimRef { job: claimed.id, fence: claimed.fence };
-    store.finish(&[Finish { session: me, held, end: End::Done }]).expect("an answer");
+    store
+        .finish(&[Finish { progress: None, session: me, held, end: End::Done }])
+        .expect("an answer");
     assert_eq!(select(invoice), job("done"), "also those that have ended");
     assert_eq!(select("true").len(), 5);
 }

@@ -51,7 +51,7 @@ fn damaged_rows_are_refused_or_read_and_the_others_run() {
         let ends: Vec<_> = polled
             .jobs
             .iter()
-            .map(|job| Finish { session: me, held: job.held(), end: End::Done })
+            .map(|job| Finish { progress: None, session: me, held: job.held(), end: End::Done })
             .collect();
         let answers = store.finish(&ends).expect("ends");
         assert!(answers.iter().all(|answer| *answer == Finished::Stored(JobState::Done)));

@@ -48,8 +48,10 @@ fn a_publication_of_all_tables_lets_jobs_go_that_have_ended() {
     let me = open(&store, 1);
     enqueue(&store, (1..=4).map(|number| NewJob::new(id(number), "a")).collect());
     let jobs = store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs;
-    let ends: Vec<_> =
-        jobs.iter().map(|job| Finish { session: me, held: job.held(), end: End::Done }).collect();
+    let ends: Vec<_> = jobs
+        .iter()
+        .map(|job| Finish { progress: None, session: me, held: job.held(), end: End::Done })
+        .collect();
     store.finish(&ends).expect("they are done");
     let retry = store.command(&Command::Retry { job: id(1) }, END);
     assert_eq!(retry, Ok(CommandOutcome::Done));
@@ -202,6 +204,7 @@ fn requests_beside_each_other_read_what_is_committed_at_each_isolation() {
                     for _ in 0..50 {
                         let jobs = store.poll(&poll_of(*me, "a", 9)).expect("a poll").jobs;
                         let end = |job: &scheduler_store::StoredJob| Finish {
+                            progress: None,
                             session: *me,
                             held: job.held(),
                             end: End::Done,

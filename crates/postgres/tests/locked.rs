@@ -6,8 +6,8 @@ use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
     Command, CommandAll, CommandOutcome, End, Enqueue, Enqueued, Finish, Finished, Fired,
-    JobAction, JobFilter, JobState, Key, KeyUntil, NewJob, OnBusy, OnConflict, Overlap, Refusal,
-    Register, SessionId, Store, StoreError, StoreTime, StoredJob,
+    JobAction, JobFilter, JobProgress, JobState, Key, KeyUntil, NewJob, OnBusy, OnConflict,
+    Overlap, Refusal, Register, Renew, SessionId, Store, StoreError, StoreTime, StoredJob,
 };
 
 use crate::support::{
@@ -25,7 +25,9 @@ fn running(count: u128) -> Option<(Postgres, Client, SessionId, Vec<StoredJob>)>
 }
 
 fn ends(session: SessionId, jobs: &[StoredJob], end: &End) -> Vec<Finish> {
-    jobs.iter().map(|job| Finish { session, held: job.held(), end: end.clone() }).collect()
+    jobs.iter()
+        .map(|job| Finish { progress: None, session, held: job.held(), end: end.clone() })
+        .collect()
 }
 
 #[test]
@@ -251,6 +253,52 @@ fn an_error_that_cannot_be_stored_is_stored_in_ascii_and_keeps_no_other_back() {
     assert_eq!(answers, wanted);
     let parked = store.job(id(2)).expect("an answer").expect("the job");
     assert_eq!(parked.error.as_deref(), Some("na\\u{ef}ve \\u{274c}"));
+}
+
+fn renewal(session: SessionId, jobs: &[StoredJob], text: &str) -> Renew {
+    let progress = JobProgress::new(0.5, text).expect("a number");
+    let progress = jobs.iter().map(|job| (job.held(), progress.clone())).collect();
+    let (lease, not_after) = (Duration::from_secs(60), END);
+    Renew { session, lease, clock_offset: None, progress, not_after }
+}
+
+fn progress(store: &Postgres, number: u128) -> Option<String> {
+    let job = store.job(id(number)).expect("an answer").expect("the job");
+    job.progress.map(|progress| progress.text().to_owned())
+}
+
+/// A lease that waits for the transaction of a client is lost.
+#[test]
+fn fp_a_job_that_a_client_has_locked_delays_no_lease() {
+    let Some((store, mut client, me, jobs)) = running(2) else { return };
+    let cancel = format!("begin; select {}.cancel({})", store.schema(), uuid(1));
+    client.batch_execute(&cancel).expect("a request that is not committed");
+    let begun = Instant::now();
+    let renewed = store.renew(&renewal(me, &jobs, "half")).expect("an answer");
+    assert_eq!((renewed.is_alive, renewed.is_complete), (true, false));
+    assert!(begun.elapsed() < Duration::from_secs(3), "it waits for the lock");
+    assert_eq!([1, 2].map(|number| progress(&store, number)), [None, Some("half".to_owned())]);
+    client.batch_execute("commit").expect("a commit");
+    let renewed = store.renew(&renewal(me, &jobs, "half")).expect("an answer");
+    assert_eq!((renewed.is_alive, renewed.is_complete), (true, true));
+    assert_eq!(progress(&store, 1).as_deref(), Some("half"));
+}
+
+#[test]
+fn fp_a_progress_that_cannot_be_stored_is_stored_in_ascii_and_ends_no_lease() {
+    let Some((store, mut client, me, jobs)) = running(1) else { return };
+    let ascii = "check (progress is null or octet_length(progress) = length(progress))";
+    let constraint = format!("alter table {}.job add constraint ascii {ascii}", store.schema());
+    client.batch_execute(&constraint).expect("a constraint");
+    let renewed = store.renew(&renewal(me, &jobs, "na\u{ef}ve")).expect("an answer");
+    assert_eq!((renewed.is_alive, renewed.is_complete), (true, true));
+    assert_eq!(progress(&store, 1).as_deref(), Some("na\\u{ef}ve"));
+    let [job] = &*jobs else { panic!("one job") };
+    let parked = End::Park { error: "no".to_owned() };
+    let progress_at_the_end = JobProgress::new(1.0, "\u{274c}");
+    let end = Finish { session: me, held: job.held(), end: parked, progress: progress_at_the_end };
+    assert_eq!(store.finish(&[end]), Ok(vec![Finished::Stored(JobState::Parked)]));
+    assert_eq!(progress(&store, 1).as_deref(), Some("\\u{274c}"));
 }
 
 #[test]

@@ -390,7 +390,12 @@ fn a_job_that_has_ended_is_found_among_identities_of_other_versions() {
         let jobs = ids.map(|id| NewJob::new(id, "a"));
         enqueue(&store, jobs.to_vec());
         let claimed = store.poll(&poll_of(me, "a", 2)).expect("a poll").jobs;
-        let end = |job: &StoredJob| Finish { session: me, held: job.held(), end: End::Done };
+        let end = |job: &StoredJob| Finish {
+            progress: None,
+            session: me,
+            held: job.held(),
+            end: End::Done,
+        };
         let ends: Vec<_> = claimed.iter().map(end).collect();
         assert_eq!(ends.len(), 2);
         store.finish(&ends).expect("ends");

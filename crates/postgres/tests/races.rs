@@ -354,7 +354,7 @@ fn commands_about_a_job_that_another_takes_out_of_those_that_have_ended() {
                 .jobs
                 .remove(0)
                 .held();
-            let end = Finish { session: session(1), held, end: End::Done };
+            let end = Finish { progress: None, session: session(1), held, end: End::Done };
             race.store.finish(&[end]).expect("an answer");
             race.begin(&first.replace("{id}", &uuid(1)));
             let case = format!("{command:?} after {first}");
@@ -436,7 +436,7 @@ fn done_with_an_old_key(race: &Race) {
     enqueue(&race.store, vec![job]);
     let jobs = race.store.poll(&poll_of(me, "a", 1)).expect("a poll").jobs;
     let end = scheduler_store::End::Done;
-    let done = scheduler_store::Finish { session: me, held: jobs[0].held(), end };
+    let done = scheduler_store::Finish { progress: None, session: me, held: jobs[0].held(), end };
     race.store.finish(&[done]).expect("it is done");
 }
 
@@ -486,7 +486,7 @@ fn a_key_for_a_time_is_asked_for_in_sql() {
     let me = open(&race.store, 1);
     let jobs = race.store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs;
     let end = scheduler_store::End::Done;
-    let done = scheduler_store::Finish { session: me, held: jobs[0].held(), end };
+    let done = scheduler_store::Finish { progress: None, session: me, held: jobs[0].held(), end };
     race.store.finish(&[done]).expect("it is done");
     let mut job = NewJob::new(id(3), "a");
     job.key = Some(key_k(scheduler_store::KeyUntil::End));

@@ -185,6 +185,7 @@ fn a_statement_that_takes_too_long_is_given_up_and_the_next_one_is_not_delayed()
     let store_of_leases = store.clone();
     let claim = thread::spawn(move || store_of_leases.poll(&poll_of(me, "a", 1)));
     let renew = scheduler_store::Renew {
+        progress: Vec::new(),
         clock_offset: None,
         session: me,
         lease: Duration::from_secs(60),

@@ -88,7 +88,13 @@ impl Stage {
         let (unknown, not_after) = (session(u128::MAX), END);
         self.store.close(&Close { session: unknown, not_after }).expect("claims");
         self.store
-            .renew(&Renew { clock_offset: None, session: unknown, lease: DAY, not_after })
+            .renew(&Renew {
+                progress: Vec::new(),
+                clock_offset: None,
+                session: unknown,
+                lease: DAY,
+                not_after,
+            })
             .expect("leases");
         let nothing = Command::ResumeJobs { scope: PauseScope::Queue("none".into()) };
         self.store.command(&nothing, END).expect("callers");
@@ -170,7 +176,8 @@ impl Stage {
         if !matches!(state, None | Some(JobState::Ready)) {
             let claimed = self.poll("poll of one", &poll_of(self.me, "a", 1), 1);
             if state != Some(JobState::Running) {
-                let finish = Finish { session: self.me, held: claimed[0].held(), end };
+                let finish =
+                    Finish { progress: None, session: self.me, held: claimed[0].held(), end };
                 self.store.finish(&[finish]).expect("an end");
             }
         }
@@ -188,7 +195,13 @@ fn sessions(stage: &Stage) {
     let jobs = stage.poll("poll", &poll_of(other, "a", 3), 3);
     stage.ask("renew", 1, |store| {
         store
-            .renew(&Renew { clock_offset: None, session: other, lease: DAY, not_after })
+            .renew(&Renew {
+                progress: Vec::new(),
+                clock_offset: None,
+                session: other,
+                lease: DAY,
+                not_after,
+            })
             .expect("a renewal")
     });
     let held = stage.ask("held", 3, |store| store.held(other).expect("claims"));
@@ -250,7 +263,7 @@ fn ends(stage: &Stage) {
         let limit = NewJob { max_attempts: 3, ..NewJob::new(stage.id(), "a") };
         stage.enqueue("enqueue of one", vec![limit]);
         let job = stage.poll("poll of one", &poll_of(me, "a", 1), 1).remove(0);
-        let finish = [Finish { session: me, held: job.held(), end }];
+        let finish = [Finish { progress: None, session: me, held: job.held(), end }];
         stage.finish(&format!("{:?}", finish[0].end), &finish);
         stage.finish(&format!("{:?} again", finish[0].end), &finish);
         stage.forget(job.id);
@@ -278,13 +291,17 @@ fn ends(stage: &Stage) {
     stage.enqueue("enqueue of keys that are there", others);
     stage.enqueue("enqueue of many again", jobs);
     let jobs = stage.poll("poll of many", &poll_of(me, "a", 203), 203);
-    let finish: Vec<_> =
-        jobs.iter().map(|job| Finish { session: me, held: job.held(), end: End::Done }).collect();
+    let finish: Vec<_> = jobs
+        .iter()
+        .map(|job| Finish { progress: None, session: me, held: job.held(), end: End::Done })
+        .collect();
     stage.finish("many ends", &finish);
     stage.finish("many ends again", &finish);
     let held = ClaimRef { job: stage.id(), fence: Fence(1) };
-    let answer =
-        stage.finish("an end of an unknown job", &[Finish { session: me, held, end: End::Done }]);
+    let answer = stage.finish(
+        "an end of an unknown job",
+        &[Finish { progress: None, session: me, held, end: End::Done }],
+    );
     assert_eq!(answer, [Finished::Lost]);
 }
 
@@ -415,10 +432,10 @@ fn schedules(stage: &Stage) {
         CommandOutcome::Conflict(job)
     );
     // The tick that waits becomes a job.
-    let end = Finish { session: me, held: claimed.held(), end: End::Done };
+    let end = Finish { progress: None, session: me, held: claimed.held(), end: End::Done };
     stage.finish("an end of a job of a schedule", &[end]);
     let waiting = stage.poll("poll of a tick that waited", &poll_of(me, "tick", 1), 1);
-    let end = Finish { session: me, held: waiting[0].held(), end: End::Done };
+    let end = Finish { progress: None, session: me, held: waiting[0].held(), end: End::Done };
     stage.finish("an end of a job of a schedule", &[end]);
     let now = stage.id();
     assert_eq!(stage.command("run now", &run_now(now)), CommandOutcome::Done);

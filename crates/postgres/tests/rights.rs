@@ -148,7 +148,9 @@ fn a_program_runs_with_the_rights_of_the_documentation() {
     let me = open(&store, 1);
     enqueue(&store, vec![NewJob::new(id(1), "a")]);
     let job = store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs.remove(0);
-    store.finish(&[Finish { session: me, held: job.held(), end: End::Done }]).expect("it is done");
+    store
+        .finish(&[Finish { progress: None, session: me, held: job.held(), end: End::Done }])
+        .expect("it is done");
     assert_eq!(store.jobs(&JobFilter::default(), 9).expect("jobs")[0].state, JobState::Done);
     shop.can("shop_app", &READS);
     shop.can("shop_app", &COMMANDS);
@@ -173,7 +175,9 @@ fn a_client_enqueues_and_can_do_nothing_else() {
     // A job that runs is not changed.
     assert_eq!(sent("'4', key => 'k', on_conflict => 'replace'"), first);
     assert_eq!(store.job(job.id).expect("an answer").expect("a job").payload.bytes, b"3");
-    store.finish(&[Finish { session: me, held: job.held(), end: End::Done }]).expect("it is done");
+    store
+        .finish(&[Finish { progress: None, session: me, held: job.held(), end: End::Done }])
+        .expect("it is done");
     assert_eq!(sent(&format!("'5', id => '{first}'")), first, "it was sent before, and has ended");
     assert_eq!(store.poll(&poll_of(me, "a", 9)).expect("a poll").jobs, []);
     shop.cannot("shop_client", &WRITES);
@@ -182,7 +186,7 @@ fn a_client_enqueues_and_can_do_nothing_else() {
     shop.cannot("shop_client", &READS);
     let types = ["create temp table own (line {s}.line)", "create temp table own (walk {s}.walk)"];
     shop.cannot("shop_client", &types);
-    shop.cannot("shop_client", &["select {s}.new_id()", "select {s}.enqueue_jobs(null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, 'infinity', false)"]);
+    shop.cannot("shop_client", &["select {s}.new_id()", "select {s}.enqueue_jobs(null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, 'infinity', false)"]);
 }
 
 /// A function that acts with the rights of its owner checks what it gets.

@@ -40,7 +40,12 @@ impl HeldSnapshot {
             held.enqueue(batch.to_vec());
         }
         while let claimed @ [_, ..] = &*held.claim(500) {
-            let end = |job: &StoredJob| Finish { session, held: job.held(), end: End::Done };
+            let end = |job: &StoredJob| Finish {
+                progress: None,
+                session,
+                held: job.held(),
+                end: End::Done,
+            };
             held.store().finish(&claimed.iter().map(end).collect::<Vec<_>>()).expect("ends");
         }
         held
@@ -155,7 +160,7 @@ fn a_retry_is_claimed_by_the_next_poll() {
     held.enqueue(vec![NewJob::new(id(1), "a")]);
     let [job] = &*held.claim(500) else { panic!("one job") };
     let park = End::Park { error: "no".to_owned() };
-    let park = Finish { session: held.session, held: job.held(), end: park };
+    let park = Finish { progress: None, session: held.session, held: job.held(), end: park };
     held.store().finish(&[park]).expect("an answer");
     held.at(Duration::from_millis(100));
     assert_eq!(held.claimed(), []);

@@ -278,7 +278,12 @@ pub(crate) fn finished(store: &Postgres, numbers: impl Iterator<Item = u128>, in
     enqueue(store, numbers.map(new).collect());
     loop {
         let jobs = store.poll(&poll_of(me, "old", 500)).expect("a poll").jobs;
-        let end = |job: &StoredJob| Finish { session: me, held: job.held(), end: End::Done };
+        let end = |job: &StoredJob| Finish {
+            progress: None,
+            session: me,
+            held: job.held(),
+            end: End::Done,
+        };
         if jobs.is_empty() {
             return;
         }
@@ -297,10 +302,10 @@ pub(crate) fn ended_lately(schema: &str, rows: u32, identity: &str) -> String {
     format!(
         "insert into {schema}.done (ended_at, least_id, greatest_id, id, fence, run_at, expires_at, created_at, started_at, attempt, lost, undecoded,
            priority, is_abandoned, is_exclusive, is_key_until_start, max_attempts, payload_version, state, task, queue, partition, key, schedule, tick,
-           missed, payload, error, traceparent, attempts)
+           missed, payload, error, traceparent, attempts, progress)
          select e.at, min(i.id::text)::uuid, max(i.id::text)::uuid, array_agg(i.id), array_agg(0::bigint), array_agg(e.at), array[null::timestamptz], array_agg(e.at),
            array_agg(e.at), '{{1}}', '{{0}}', '{{0}}', '{{1}}', '{{f}}', '{{f}}', '{{f}}', '{{1}}', '{{0}}', '{{done}}', '{{old}}', '{{default}}', array[null], array[null],
-           array[null], array[null::timestamptz], '{{0}}', '{{\"\"}}', array[null], array[null], array[null]
+           array[null], array[null::timestamptz], '{{0}}', '{{\"\"}}', array[null], array[null], array[null], array[null]
          from (select now() - interval '2 hours' * n / {rows} as at from generate_series({rows}, 1, -1) n) e
          cross join lateral (
            select {identity} as id from generate_series(1, {in_a_row}) n where e.at is not null) i

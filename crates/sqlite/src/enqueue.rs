@@ -2,7 +2,8 @@
 
 use rusqlite::Transaction;
 use scheduler_store::{
-    Enqueued, Fire, FireStep, Fired, JobState, NewJob, OnConflict, Refusal, StoreError, When,
+    Enqueued, Fire, FireStep, Fired, JobState, Lanes as _, NewJob, OnConflict, Refusal, StoreError,
+    When, refuse_full,
 };
 
 use crate::error::{self, is_busy};
@@ -12,8 +13,19 @@ use crate::store::Sqlite;
 use crate::tx::Tx;
 
 impl Tx<'_> {
-    pub(crate) fn enqueue(&self, jobs: &[NewJob]) -> rusqlite::Result<Vec<Enqueued>> {
-        jobs.iter().map(|job| self.enqueue_one(job)).collect()
+    /// Enqueues all jobs, or none if a task or a partition is full.
+    pub(crate) fn enqueue(
+        &self,
+        jobs: &[NewJob],
+    ) -> rusqlite::Result<Result<Vec<Enqueued>, Refusal>> {
+        let is_known = |new: &NewJob| {
+            Ok(self.has(new.id)? || (new.is_resent && self.find_ended(new.id)?.is_some()))
+        };
+        let count = |new: &NewJob, scope, most| self.count_waiting(new, scope, most);
+        match refuse_full(jobs, is_known, |task| self.limits(task), count)? {
+            Some(refusal) => Ok(Err(refusal)),
+            None => jobs.iter().map(|job| self.enqueue_one(job)).collect::<Result<_, _>>().map(Ok),
+        }
     }
 
     fn enqueue_one(&self, new: &NewJob) -> rusqlite::Result<Enqueued> {
@@ -141,7 +153,7 @@ impl Sqlite {
         let tx = Tx::new(transaction, tables, clock.now(), "", clock.since_boot())?;
         match tx.refusal() {
             Some(refusal) => Ok(Err(refusal)),
-            None => tx.enqueue(jobs).map(Ok),
+            None => tx.enqueue(jobs),
         }
     }
 
@@ -194,7 +206,7 @@ const ENQUEUE: &str = concat!(
      ON CONFLICT (task, key) WHERE key IS NOT NULL AND state IN ('ready', 'running') DO UPDATE SET \
        {new_job_replaced}, run_at = min(excluded.run_at, coalesce(created_at + (SELECT j.value ->> 'debounce' FROM json_each(?1) AS j \
          WHERE unhex(j.value ->> 'id', '-') = excluded.id), excluded.run_at)), \
-       expires_at = excluded.expires_at, attempt = 0, lost = 0, undecoded = 0, error = NULL, held_until = NULL, attempts = NULL \
+       expires_at = excluded.expires_at, attempt = 0, lost = 0, undecoded = 0, error = NULL, held_until = NULL, attempts = NULL, progress = NULL \
      WHERE state = 'ready' AND EXISTS (SELECT 1 FROM json_each(?1) AS j \
        WHERE unhex(j.value ->> 'id', '-') = excluded.id AND j.value ->> 'replace') \
      ON CONFLICT (id) DO NOTHING \

@@ -15,37 +15,26 @@ impl Tx<'_> {
         let mut answers = Vec::with_capacity(requests.len());
         // Most requests are of one session, and no answer ends one.
         let mut last = None;
-        for Finish { session, held, end } in requests {
+        for request in requests {
+            let session = request.session;
             let is_open = match last {
                 Some((same, is_open)) if same == session => is_open,
-                _ => self.is_open(*session)?,
+                _ => self.is_open(session)?,
             };
             last = Some((session, is_open));
-            answers.push(self.end_claim_of(*session, is_open, *held, end)?);
+            answers.push(self.end_claim_of(request, is_open)?);
         }
         Ok(answers)
     }
 
-    pub(crate) fn end_claim(
-        &self,
-        session: SessionId,
-        held: ClaimRef,
-        end: &End,
-    ) -> rusqlite::Result<Finished> {
-        self.end_claim_of(session, self.is_open(session)?, held, end)
-    }
-
-    fn end_claim_of(
-        &self,
-        session: SessionId,
-        is_open: bool,
-        held: ClaimRef,
-        end: &End,
-    ) -> rusqlite::Result<Finished> {
+    fn end_claim_of(&self, request: &Finish, is_open: bool) -> rusqlite::Result<Finished> {
+        let Finish { session, held, end, progress } = request;
+        let (session, held, progress) = (*session, *held, progress.as_ref());
         if is_open
             && matches!(end, End::Done | End::Gone)
             && let Some(mut row) = self.take_running(session, held)?
         {
+            row.job.report(progress);
             row.job.end(end, "", self.now);
             row.is_gone = *end == End::Gone;
             self.run_ended(&row.job)?;
@@ -68,6 +57,7 @@ impl Tx<'_> {
         };
         if row.job.end_late(end, &node, self.now) {
             let state = row.job.state;
+            row.job.report(progress);
             row.is_gone = *end == End::Gone;
             self.store(row)?;
             return Ok(Finished::Stored(state));
@@ -75,6 +65,7 @@ impl Tx<'_> {
         if row.job.state != JobState::Running {
             return Ok(Finished::AlreadyMine(row.job.state));
         }
+        row.job.report(progress);
         row.job.end(end, &node, self.now);
         row.is_gone = *end == End::Gone;
         let job = row.job.clone();

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Row, params, params_from_iter};
 use scheduler_store::{
-    Arrival, JobId, JobState, JobWait, LIMIT_COLUMNS, LaneGroup, Lanes, LimitDepth, PartitionDepth,
-    Pause, PauseScope, Prune, Register, StoreTime, StoredJob, StoredLimits, TaskLimits, Uuid,
-    WaitReason, empty_limit, limit_depths, partition_depth,
+    Arrival, JobId, JobState, JobWait, LIMIT_COLUMNS, LaneGroup, Lanes, LimitDepth, LimitScope,
+    NewJob, PartitionDepth, Pause, PauseScope, Prune, Register, StoreTime, StoredJob, StoredLimits,
+    TaskLimits, Uuid, WaitReason, empty_limit, limit_depths, partition_depth,
 };
 
 use crate::commands::pause_at;
@@ -45,6 +45,12 @@ const RUNNING_BY_PARTITION: &str = "SELECT partition, count(*) FROM scheduler_jo
 
 const DUE_BY_QUEUE: &str = "SELECT queue, lane, count(*), min(run_at) FROM scheduler_job INDEXED BY scheduler_job_lane \
      WHERE lane IS NOT NULL AND task = ?1 GROUP BY queue, payload_version, lane";
+
+const WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM scheduler_job INDEXED BY scheduler_job_lane \
+     WHERE lane IS NOT NULL AND task = ?1 AND queue = ?2 LIMIT ?3)";
+
+const WAITING_IN_LANE: &str = "SELECT count(*) FROM (SELECT 1 FROM scheduler_job INDEXED BY scheduler_job_lane \
+     WHERE lane IS NOT NULL AND task = ?1 AND queue = ?2 AND payload_version = ?4 AND lane = ?5 LIMIT ?3)";
 
 /// The first job of a partition that has begun.
 fn held_sql() -> &'static str {
@@ -176,6 +182,25 @@ impl Tx<'_> {
         let LaneGroup { task, queue, version } = group;
         let (until, now) = (held_until.as_micros(), self.now.as_micros());
         self.all(sql, params![task, queue, version, lane, limit, until, now], SqliteJob::read)
+    }
+
+    /// The number of due jobs that wait where a new one would, at most so many.
+    pub(crate) fn count_waiting(
+        &self,
+        new: &NewJob,
+        scope: LimitScope,
+        most: u32,
+    ) -> rusqlite::Result<u32> {
+        let NewJob { task, queue, payload, partition, .. } = new;
+        let lane = partition.as_deref().unwrap_or_default();
+        let count = match scope {
+            LimitScope::All => self.first(WAITING, params![task, queue, most], |row| row.get(0)),
+            LimitScope::Each => {
+                let params = params![task, queue, most, payload.version, lane];
+                self.first(WAITING_IN_LANE, params, |row| row.get(0))
+            }
+        };
+        Ok(count?.unwrap_or_default())
     }
 
     /// All limits.

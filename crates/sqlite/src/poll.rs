@@ -407,7 +407,7 @@ impl Tx<'_> {
         job.claim(session, self.next_fence(), key_until, is_ordered, self.now);
         self.execute(
             "UPDATE scheduler_job SET state = 'running', session = ?2, fence = ?3, attempt = ?4, started_at = ?5, \
-             key = ?6, held_until = ?7 WHERE seq = ?1",
+             key = ?6, held_until = ?7, progress = NULL WHERE seq = ?1",
             params![
                 seq,
                 session.as_uuid().into_bytes(),

@@ -220,6 +220,8 @@ CREATE TABLE scheduler_job (
   traceparent TEXT,
   -- The last ones that did not succeed, in a form of this library.
   attempts TEXT,
+  -- The progress of its last run: a fraction, a space, and a text.
+  progress TEXT,
   band INTEGER NOT NULL AS (3 - priority) VIRTUAL,
   kind INTEGER NOT NULL AS ((on_lost = 'abandon') + 2 * (lost > 1) + 4 * (length(payload) > 4194304)
     + CASE WHEN partition IS NULL THEN 0 WHEN run_at > max(created_at, coalesce(seen_due_at, created_at)) THEN 8 ELSE 16 END
@@ -248,6 +250,7 @@ CREATE TABLE scheduler_limit (
   running INTEGER,
   gap INTEGER,
   burst INTEGER,
+  waiting INTEGER,
   ordered TEXT,
   code TEXT,
   by_hand TEXT,
@@ -347,7 +350,7 @@ SELECT lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || sub
   strftime('%Y-%m-%d %H:%M:%f', run_at / 1000000.0, 'unixepoch') AS run_at, attempt, max_attempts, lost, on_lost, schedule,
   strftime('%Y-%m-%d %H:%M:%f', created_at / 1000000.0, 'unixepoch') AS created_at,
   strftime('%Y-%m-%d %H:%M:%f', started_at / 1000000.0, 'unixepoch') AS started_at,
-  strftime('%Y-%m-%d %H:%M:%f', finished_at / 1000000.0, 'unixepoch') AS finished_at, error
+  strftime('%Y-%m-%d %H:%M:%f', finished_at / 1000000.0, 'unixepoch') AS finished_at, error, progress
 FROM scheduler_job;
 
 -- Rows that cannot be right.

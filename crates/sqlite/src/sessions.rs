@@ -3,14 +3,14 @@
 use rusqlite::{Row, params};
 use scheduler_store::{
     ClaimRef, Close, ColumnKind, CommandOutcome, ENDED_SESSION_RETENTION, End, EndedNodes, Fence,
-    JobState, Lease, Open, Opened, OtherApplication, Pause, Reap, Reaped, Register, Registered,
-    Renew, Renewed, ScheduleSpec, SessionEnd, SessionId, SessionInfo, SessionTask, StoreTime,
-    StoredSchedule, micros, reap_count, storable,
+    Finish, JobState, Lease, Open, Opened, OtherApplication, Pause, Reap, Reaped, Register,
+    Registered, Renew, Renewed, ScheduleSpec, SessionEnd, SessionId, SessionInfo, SessionTask,
+    StoreTime, StoredSchedule, micros, reap_count, storable,
 };
 
 use crate::commands::done_if;
 use crate::fields::{FieldReader, sql};
-use crate::rows::{SqliteJob, id_at};
+use crate::rows::{SqliteJob, capped, id_at};
 use crate::tx::Tx;
 
 impl Tx<'_> {
@@ -172,7 +172,19 @@ impl Tx<'_> {
                 request.clock_offset,
             ],
         )?;
-        Ok(Renewed { now: self.now, is_alive: renewed > 0 })
+        let (is_alive, mut written) = (renewed > 0, 0);
+        for (held, progress) in request.progress.iter().filter(|_| is_alive) {
+            written += self.execute(
+                "UPDATE scheduler_job SET progress = ?4 WHERE id = ?1 AND session = ?2 AND fence = ?3 AND state = 'running'",
+                params![
+                    held.job.as_uuid().into_bytes(),
+                    request.session.as_uuid().into_bytes(),
+                    capped(held.fence.0),
+                    progress.to_column(),
+                ],
+            )?;
+        }
+        Ok(Renewed { now: self.now, is_alive, is_complete: written == request.progress.len() })
     }
 
     /// The leases of all other sessions.
@@ -185,9 +197,9 @@ impl Tx<'_> {
     }
 
     pub(crate) fn close(&self, request: &Close) -> rusqlite::Result<()> {
-        for held in self.held(request.session)? {
-            self.end_claim(request.session, held, &End::GiveBack)?;
-        }
+        let session = request.session;
+        let end = |held| Finish { session, held, end: End::GiveBack, progress: None };
+        self.finish(&self.held(session)?.into_iter().map(end).collect::<Vec<_>>())?;
         self.end_session(request.session, None)
     }
 

@@ -231,7 +231,7 @@ impl Store for Sqlite {
 
     fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
         request.jobs.iter().try_for_each(NewJob::check)?;
-        self.pool.write(Some(request.not_after), |tx| tx.enqueue(&request.jobs))
+        Ok(self.pool.write(Some(request.not_after), |tx| tx.enqueue(&request.jobs))??)
     }
 
     fn statement(&self, jobs: &[NewJob]) -> Result<(String, String), StoreError> {

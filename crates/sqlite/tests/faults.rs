@@ -81,7 +81,8 @@ fn a_running_job_whose_row_is_damaged_can_be_finished() {
     let polled = store.poll(&poll_of(session, "a", 1)).unwrap();
     assert_eq!(polled.damaged.len(), 1);
     let failed = End::Failed { after: Duration::ZERO, error: "no".to_owned() };
-    let answer = store.finish(&[Finish { session, held: job.held(), end: failed }]).unwrap();
+    let answer =
+        store.finish(&[Finish { progress: None, session, held: job.held(), end: failed }]).unwrap();
     assert_eq!(answer, [Finished::Stored(JobState::Parked)]);
 }
 
@@ -299,8 +300,13 @@ fn r8_a_lease_of_before_a_restart_has_run_out_for_ever() {
     drop(store);
     clock.restart("second");
     let store = builder.open().unwrap();
-    let renew =
-        Renew { clock_offset: None, session, lease: Duration::from_secs(9), not_after: END };
+    let renew = Renew {
+        progress: Vec::new(),
+        clock_offset: None,
+        session,
+        lease: Duration::from_secs(9),
+        not_after: END,
+    };
     assert!(!store.renew(&renew).unwrap().is_alive);
     let other = open(&store, 2);
     let poll = Poll { with_leases: true, ..poll_of(other, "a", 0) };
@@ -464,8 +470,10 @@ fn damaged_finished_jobs_keep_nothing_else_back() {
     store.enqueue(&jobs(0..3, "a")).unwrap();
     let session = open(store, 1);
     let claimed = store.poll(&poll_of(session, "a", 3)).unwrap().jobs;
-    let ends: Vec<_> =
-        claimed.iter().map(|job| Finish { session, held: job.held(), end: End::Done }).collect();
+    let ends: Vec<_> = claimed
+        .iter()
+        .map(|job| Finish { progress: None, session, held: job.held(), end: End::Done })
+        .collect();
     store.finish(&ends).unwrap();
     let whole = "SELECT length(jobs) FROM scheduler_done";
     let db = raw(&test.folder);

@@ -168,7 +168,9 @@ fn the_statement_keeps_a_key_for_a_time() {
     let send = |new: NewJob| execute(&db, &store.statement(&[new]).unwrap());
     let run = || {
         let job = store.poll(&poll_of(session, "a", 9)).unwrap().jobs.remove(0);
-        store.finish(&[Finish { session, held: job.held(), end: End::Done }]).unwrap();
+        store
+            .finish(&[Finish { progress: None, session, held: job.held(), end: End::Done }])
+            .unwrap();
         job.id
     };
     let hour = Duration::from_secs(3_600);
@@ -229,7 +231,7 @@ fn r3_the_statement_knows_identities_and_keys() {
     assert_eq!(send(keyed(2, OnConflict::Keep)), [], "the key is taken");
     let lost = store.poll(&poll_of(session, "a", 9)).unwrap().jobs.remove(0);
     let end = End::Lost { after: Duration::ZERO, max_lost: 3 };
-    store.finish(&[Finish { session, held: lost.held(), end }]).unwrap();
+    store.finish(&[Finish { progress: None, session, held: lost.held(), end }]).unwrap();
     let other = NewJob { max_attempts: 4, ..keyed(3, OnConflict::Replace) };
     assert_eq!(send(other), [Enqueued::Replaced(id(1))]);
     let job = store.job(id(1)).unwrap().unwrap();
@@ -238,7 +240,7 @@ fn r3_the_statement_knows_identities_and_keys() {
     assert_eq!((job.id, job.payload.bytes), (id(1), number_text(3)));
     assert_eq!(send(keyed(4, OnConflict::Replace)), [], "it runs");
     let held = ClaimRef { job: job.id, fence: job.fence };
-    store.finish(&[Finish { session, held, end: End::Done }]).unwrap();
+    store.finish(&[Finish { progress: None, session, held, end: End::Done }]).unwrap();
     let resent = NewJob { is_resent: true, ..keyed(1, OnConflict::Keep) };
     assert_eq!(send(resent), [], "it has ended");
     assert_eq!(count(&store), 1);

@@ -120,7 +120,7 @@ fn work(store: &Sqlite, number: u128) {
         store.enqueue(&jobs(start..start + 3, "a")).unwrap();
         let polled = store.poll(&Poll { limit: 5, ..poll_of(session, "a", 100) }).unwrap();
         assert!(polled.is_alive);
-        let finish = |held| Finish { session, held, end: End::Done };
+        let finish = |held| Finish { progress: None, session, held, end: End::Done };
         let requests: Vec<_> = polled.jobs.iter().map(|job| finish(job.held())).collect();
         for (job, answer) in polled.jobs.iter().zip(store.finish(&requests).unwrap()) {
             assert_eq!(answer, Finished::Stored(JobState::Done));

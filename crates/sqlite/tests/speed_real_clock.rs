@@ -29,7 +29,7 @@ fn burn_down(store: &Sqlite, count: u128, batch: u32) -> f64 {
     timed(count, || {
         while done < count {
             let polled = store.poll(&poll_of(session, "noop", batch)).unwrap();
-            let finish = |held| Finish { session, held, end: End::Done };
+            let finish = |held| Finish { progress: None, session, held, end: End::Done };
             let requests: Vec<_> = polled.jobs.iter().map(|job| finish(job.held())).collect();
             store.finish(&requests).unwrap();
             done += requests.len() as u128;

@@ -14,6 +14,7 @@ use crate::job::{
     Expiry, JobAttempt, JobState, KeyUntil, NewJob, OnConflict, OnLost, Origin, Priority,
     StoredJob, When, attempts_of_text, attempts_to_text,
 };
+use crate::progress::JobProgress;
 
 /// The value of a column. A flag is 0 or 1, a choice the place of its word, and an instant its microseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -264,6 +265,8 @@ nullable! {
         |value| if let ColumnValue::Uuid(id) = value { Some(SessionId::from_uuid(id)) } else { None };
     Vec<JobAttempt> = ColumnKind::Text, |this| attempts_to_text(this).map(|text| ColumnValue::Text(Cow::Owned(text))),
         |value| if value == ColumnValue::Null { Self::new() } else { attempts_of_text(value.text()) };
+    Option<JobProgress> = ColumnKind::Text, |this| this.as_ref().map(|progress| ColumnValue::Text(Cow::Owned(progress.to_column()))),
+        |value| JobProgress::of_column(value.text());
 }
 
 pub(crate) fn long(number: u64) -> ColumnValue<'static> {
@@ -316,7 +319,7 @@ impl JobRow {
         };
         job.expires_at = new.expires_at(run_at);
         (job.attempt, job.lost, job.undecoded) = (0, 0, 0);
-        (job.error, job.held_until) = (None, None);
+        (job.error, job.progress, job.held_until) = (None, None, None);
         job.attempts.clear();
     }
 }
@@ -336,7 +339,7 @@ impl From<StoredJob> for JobRow {
 type Row = JobRow;
 
 /// All columns of a job. The list in CONTRIBUTING.md says what a new one needs.
-pub const JOB_COLUMNS: [Column<JobRow>; 32] = [
+pub const JOB_COLUMNS: [Column<JobRow>; 33] = [
     column!("id", JobId, row.job.id).ended(EndedColumn::Apart),
     column!("task", String, row.job.task).ended(EndedColumn::Same),
     column!("payload", Vec<u8>, row.job.payload.bytes).ended(EndedColumn::Blank),
@@ -390,6 +393,7 @@ pub const JOB_COLUMNS: [Column<JobRow>; 32] = [
     column!("error", Option<String>, row.job.error).ended(EndedColumn::Blank).changes(),
     column!("traceparent", Option<String>, row.job.traceparent).ended(EndedColumn::Blank),
     column!("attempts", Vec<JobAttempt>, row.job.attempts).ended(EndedColumn::Blank).changes(),
+    column!("progress", Option<JobProgress>, row.job.progress).ended(EndedColumn::Blank).changes(),
     column!("key_until", KeyUntil, row.key_until).ended(EndedColumn::Blank).hidden(),
     column!("is_exclusive", bool, row.is_exclusive).ended(EndedColumn::Blank).hidden(),
     column!("seen_due_at", Option<StoreTime>, row.seen_due_at).ended(EndedColumn::Apart).hidden(),
@@ -453,7 +457,7 @@ impl NewColumn {
 const WAIT_MAX: i64 = 300_000_000_000_000_000;
 
 /// All columns of a request for a new job. Instants and waits are microseconds.
-pub const NEW_JOB_COLUMNS: [NewColumn; 20] = [
+pub const NEW_JOB_COLUMNS: [NewColumn; 21] = [
     new("id", ColumnKind::Uuid, |new| new.id.value()).same("id"),
     new("task", ColumnKind::Text, |new| new.task.value()).same("task"),
     new("payload", ColumnKind::Bytes, |new| new.payload.bytes.value()).same("payload").replaces(),
@@ -506,6 +510,7 @@ pub const NEW_JOB_COLUMNS: [NewColumn; 20] = [
         .replaces()
         .may_be_empty(),
     new("resent", ColumnKind::Flag, |new| new.is_resent.value()),
+    new("guarded", ColumnKind::Flag, |new| new.is_guarded.value()),
     new("key_for", ColumnKind::Long, |new| match new.key.as_ref().map(|key| key.until) {
         Some(KeyUntil::For(time)) => ColumnValue::Int(micros(time).min(WAIT_MAX)),
         _ => ColumnValue::Null,
@@ -577,7 +582,7 @@ mod tests {
         let json = statement_json(&[new(1)]).expect("it can be stored");
         let expected = "[{\"id\":\"00000000-0000-0000-0000-000000000001\",\"task\":\"a\",\"payload\":null,\"version\":0,\
             \"queue\":\"default\",\"priority\":1,\"at\":null,\"wait\":0,\"key\":null,\"until_start\":false,\
-            \"replace\":false,\"debounce\":null,\"expires\":null,\"expires_after\":null,\"max_attempts\":1,\"abandon\":false,\"traceparent\":null,\"partition\":null,\"resent\":false,\"key_for\":null}]";
+            \"replace\":false,\"debounce\":null,\"expires\":null,\"expires_after\":null,\"max_attempts\":1,\"abandon\":false,\"traceparent\":null,\"partition\":null,\"resent\":false,\"guarded\":false,\"key_for\":null}]";
         assert_eq!(json, expected);
         assert_eq!(statement_json(&[]), Ok("[]".to_owned()));
         let at = NewJob { when: When::At(StoreTime::from_micros(-7)), ..new(1) };
@@ -606,6 +611,7 @@ mod tests {
             "traceparent",
             "partition",
             "resent",
+            "guarded",
         ];
         let names: Vec<_> = NEW_JOB_COLUMNS.iter().map(|column| column.name).collect();
         assert!(new.iter().chain(&more).all(|name| names.contains(name)), "{names:?}");

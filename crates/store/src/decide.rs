@@ -10,6 +10,7 @@ use crate::job::{
     ATTEMPTS_MAX, AttemptOutcome, JobAttempt, JobState, KeyUntil, OnLost, Payload, StoredJob, short,
 };
 use crate::lane::LimitsUsed;
+use crate::progress::JobProgress;
 use crate::request::{
     CLAIM_BYTES_MAX, End, Open, OtherApplication, Poll, Prune, QueueDepth, Reap, VersionDepth,
     reap_wait,
@@ -238,7 +239,7 @@ impl StoredJob {
     ) {
         (self.state, self.session, self.fence) = (JobState::Running, Some(session), fence);
         self.attempt += 1;
-        self.started_at = Some(now);
+        (self.started_at, self.progress) = (Some(now), None);
         self.held_until = is_ordered.then_some(now);
         if key_until == KeyUntil::Start {
             self.key = None;
@@ -360,6 +361,13 @@ impl StoredJob {
         self.max_attempts = self.max_attempts.saturating_sub(1).max(1);
         self.leave_order();
         true
+    }
+
+    /// Its run has reported a progress, if it has.
+    pub fn report(&mut self, progress: Option<&JobProgress>) {
+        if let Some(progress) = progress {
+            self.progress = Some(progress.clone());
+        }
     }
 
     /// A loss is an attempt and no failure: it leaves as many failures to the job as it had before.

@@ -36,6 +36,16 @@ pub enum Refusal {
         /// The fault.
         reason: String,
     },
+    /// As many jobs wait as the limit of their task or partition allows, see [`Limit::waiting`](crate::Limit::waiting).
+    #[error("{}", full(task, partition.as_deref(), *waiting))]
+    Full {
+        /// The task.
+        task: String,
+        /// The partition, if the limit is of each.
+        partition: Option<String>,
+        /// The limit.
+        waiting: u32,
+    },
     /// The request came after its `not_after`.
     #[error("the request reached the store too late")]
     TooLate,
@@ -51,6 +61,16 @@ pub enum Refusal {
     /// The store cannot do that, whatever its state is.
     #[error("{0}")]
     Unsupported(String),
+}
+
+fn full(task: &str, partition: Option<&str>, waiting: u32) -> String {
+    let (of, scope) = match partition {
+        Some(partition) => (format!(" of partition `{partition}`"), "each"),
+        None => (String::new(), "limit"),
+    };
+    format!(
+        "it is full: {waiting} jobs{of} wait\n  help: enqueue it later, or allow `{task}` more by `{scope}(waiting = …)`"
+    )
 }
 
 impl fmt::Debug for StoreError {

@@ -11,6 +11,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use crate::check::storable;
 use crate::error::DecodeError;
 use crate::id::{Fence, JobId, SessionId, StoreTime};
+use crate::progress::JobProgress;
 
 pub use scheduler_expr::{OnLost, Priority};
 
@@ -166,6 +167,8 @@ pub struct NewJob {
     pub traceparent: Option<String>,
     /// True if it may have been sent before. A store that no request reaches late looks for it among finished jobs only then (R3).
     pub is_resent: bool,
+    /// True if its task has a limit of waiting jobs. A store looks at no limit for others.
+    pub is_guarded: bool,
 }
 
 /// The name of the queue of jobs that name none.
@@ -189,6 +192,7 @@ impl NewJob {
             on_lost: OnLost::default(),
             traceparent: None,
             is_resent: false,
+            is_guarded: false,
         }
     }
 
@@ -333,6 +337,8 @@ pub struct StoredJob {
     pub traceparent: Option<String>,
     /// Its last attempts that did not succeed, the earliest first.
     pub attempts: Vec<JobAttempt>,
+    /// The progress that its last run has reported.
+    pub progress: Option<JobProgress>,
 }
 
 /// The schedule and the tick that made a job.
@@ -403,6 +409,7 @@ impl StoredJob {
             error: None,
             traceparent: new.traceparent.clone(),
             attempts: Vec::new(),
+            progress: None,
         }
     }
 

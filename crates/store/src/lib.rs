@@ -40,6 +40,7 @@ mod known;
 mod lane;
 mod limit;
 mod model;
+mod progress;
 mod request;
 mod schedule;
 mod schedule_columns;
@@ -69,9 +70,10 @@ pub use known::Known;
 pub use lane::{LANES_MAX, LaneClaim, LaneGroup, Lanes, LimitsUsed, Turns, partition_depth};
 pub use limit::{
     Arrival, LIMIT_COLUMNS, Limit, LimitOverride, LimitScope, LimitSpec, Rate, StoredLimit,
-    StoredLimits, TaskLimits, empty_limit,
+    StoredLimits, TaskLimits, empty_limit, refuse_full,
 };
 pub use model::{Model, ModelState};
+pub use progress::{JobProgress, PROGRESS_TEXT_MAX};
 pub use request::{
     CLAIM_BYTES_MAX, Close, DueSchedule, End, Enqueue, Failing, Finish, Finished, Fire, Fired,
     JobFilter, Lease, OnBusy, Open, Opened, OtherApplication, Poll, Polled, Prune, QueueDepth,

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::storable;
 use crate::column::{Column, ColumnField, ColumnKind, ColumnValue, column};
+use crate::error::Refusal;
 use crate::id::StoreTime;
+use crate::job::NewJob;
 
 /// The most that may be done of some jobs at a time, in all processes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -21,6 +23,9 @@ pub struct Limit {
     /// Of each partition: its jobs start in their order, each after the one before it has ended. None if they do not.
     #[serde(default, with = "on_park_word")]
     pub ordered: Option<OnPark>,
+    /// The number of due jobs in a queue at which no more are [accepted](NewJob::is_guarded); none for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u32>,
 }
 
 /// So many starts in any window of time of this length, at most.
@@ -81,17 +86,18 @@ impl Limit {
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.running, self.rate) {
-            (Some(running), None) => write!(f, "{running} running"),
-            (Some(running), Some(rate)) => write!(f, "{running} running, {rate}"),
-            (None, Some(rate)) => rate.fmt(f),
-            (None, None) => f.write_str("no limit"),
-        }?;
-        match self.ordered {
-            None => Ok(()),
-            Some(OnPark::GoOn) => f.write_str(", in order"),
-            Some(OnPark::Hold) => f.write_str(", in order, none behind a parked one"),
-        }
+        let texts = [
+            self.running.map(|running| format!("{running} running")),
+            self.rate.map(|rate| rate.to_string()),
+            self.waiting.map(|waiting| format!("{waiting} waiting")),
+            self.ordered.map(|on_park| match on_park {
+                OnPark::GoOn => "in order".to_owned(),
+                OnPark::Hold => "in order, none behind a parked one".to_owned(),
+            }),
+        ];
+        let texts: Vec<String> = texts.into_iter().flatten().collect();
+        f.write_str(if texts.is_empty() { "no limit" } else { "" })?;
+        f.write_str(&texts.join(", "))
     }
 }
 
@@ -222,7 +228,7 @@ impl StoredLimit {
 type Row = StoredLimit;
 
 /// All columns of a limit. Those of the limit that counts are for the claims of a store that reads nothing else.
-pub const LIMIT_COLUMNS: [Column<Row>; 10] = [
+pub const LIMIT_COLUMNS: [Column<Row>; 11] = [
     column!("task", String, row.task),
     column!("scope", LimitScope, row.scope),
     column!(
@@ -240,6 +246,7 @@ pub const LIMIT_COLUMNS: [Column<Row>; 10] = [
         |row| int(row.limit().rate.map(|rate| rate.burst.into())),
         |_, _| {}
     ),
+    column!("waiting", Option<u32>, |row| int(row.limit().waiting.map(i64::from)), |_, _| {}),
     column!("ordered", Option<String>, |row| on_park(row.limit().ordered), |_, _| {}),
     column!("code", Option<String>, |row| json(row.code.as_ref()), |row, value| {
         row.code = serde_json::from_str(value.text()).ok();
@@ -394,6 +401,55 @@ impl TaskLimits {
     pub fn is_limited(&self) -> bool {
         !self.all.is_none() || !self.each.is_none()
     }
+
+    /// Why a job is not accepted, if as many wait as may: all jobs of its task and queue, or those with its partition and its version of the
+    /// payload, too. A store counts no further than the limit.
+    ///
+    /// # Errors
+    ///
+    /// The store could not count.
+    pub fn full<E>(
+        &self,
+        new: &NewJob,
+        count: impl Fn(LimitScope, u32) -> Result<u32, E>,
+    ) -> Result<Option<Refusal>, E> {
+        for (scope, limit) in [(LimitScope::Each, self.each), (LimitScope::All, self.all)] {
+            let Some(waiting) = limit.waiting else { continue };
+            if count(scope, waiting)? >= waiting {
+                let partition = new.partition.clone().unwrap_or_default();
+                let partition = Some(partition).filter(|_| scope == LimitScope::Each);
+                return Ok(Some(Refusal::Full { task: new.task.clone(), partition, waiting }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Why none of new jobs is accepted: the first that is not known, and whose task or partition is [full](TaskLimits::full). Each partition is
+/// counted once.
+///
+/// # Errors
+///
+/// The store could not look.
+pub fn refuse_full<E>(
+    jobs: &[NewJob],
+    is_known: impl Fn(&NewJob) -> Result<bool, E>,
+    limits: impl Fn(&str) -> Result<TaskLimits, E>,
+    count: impl Fn(&NewJob, LimitScope, u32) -> Result<u32, E>,
+) -> Result<Option<Refusal>, E> {
+    let mut counted = BTreeSet::new();
+    for new in jobs.iter().filter(|new| new.is_guarded) {
+        let place = (&new.task, &new.queue, new.payload.version, &new.partition);
+        if counted.contains(&place) || is_known(new)? {
+            continue;
+        }
+        counted.insert(place);
+        let full = limits(&new.task)?.full(new, |scope, most| count(new, scope, most))?;
+        if full.is_some() {
+            return Ok(full);
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::command::{Pause, PauseScope, PauseSpan};
 use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, NewJob, StoredJob};
 use crate::limit::LimitSpec;
+use crate::progress::JobProgress;
 use crate::schedule::{Next, RunEnd, ScheduleSpec, Skips, StoredSchedule, TickJob};
 
 /// Opens a session.
@@ -76,6 +77,9 @@ pub struct Renew {
     pub lease: Duration,
     /// By how many microseconds the clock of the process is ahead of the store's; none while that is not known.
     pub clock_offset: Option<i64>,
+    /// The progress of its running jobs that has changed. A store passes over a job that the session has lost, or that another
+    /// transaction has locked: nothing delays a lease.
+    pub progress: Vec<(ClaimRef, JobProgress)>,
     /// When the request expires.
     pub not_after: StoreTime,
 }
@@ -98,6 +102,8 @@ pub struct Renewed {
     pub now: StoreTime,
     /// True if the session lives; false if it has ended for ever.
     pub is_alive: bool,
+    /// True if the progress of each job was written.
+    pub is_complete: bool,
 }
 
 /// Ends a session none of whose runs is without an outcome: gives back what it still holds, then deletes it, in one
@@ -388,6 +394,8 @@ pub struct Finish {
     pub held: ClaimRef,
     /// The end.
     pub end: End,
+    /// The last progress of the run, if it has reported some.
+    pub progress: Option<JobProgress>,
 }
 
 /// The answer to a [`Finish`].

@@ -346,7 +346,7 @@ mod tests {
                 assert_eq!(spec.key.spec().name, spec.name);
                 assert!(spec.example.starts_with(spec.name) || spec.key == Key::Nth);
             }
-            for (group, count) in [(Key::Retry, 3), (Key::Limit, 3), (Key::Each, 5)] {
+            for (group, count) in [(Key::Retry, 3), (Key::Limit, 4), (Key::Each, 6)] {
                 assert_eq!(options(form, Some(group.spec())).len(), count);
             }
             assert!(options(form, Some(Key::Name.spec())).is_empty());

@@ -113,6 +113,12 @@ impl Reports {
         self.emit(EventKind::Store { what });
     }
 
+    /// Reports a progress that is no number.
+    pub(super) fn progress_ignored(&self, job: &StoredJob) {
+        let (job, task) = (text(&job.id), job.task.as_str().into());
+        self.tell(StoreEvent::ProgressIgnored { job, task });
+    }
+
     fn emit(&self, kind: EventKind) {
         self.bus.emit(Event::global(self.clock.wall(), kind));
     }

@@ -34,7 +34,7 @@ use scheduler_core::time::EventCount;
 use scheduler_core::{Clock, Error, VirtualWorkers};
 use scheduler_node::{Answer, Channel, Effect, Input, Node, Request, RequestId, Tick};
 use scheduler_store::{
-    ClaimRef, End, Fence, JobId, PauseScope, Refusal, StoreError, StoredJob, Watch,
+    ClaimRef, End, Fence, JobId, JobProgress, PauseScope, Refusal, StoreError, StoredJob, Watch,
 };
 
 use super::client::Client;
@@ -346,8 +346,26 @@ impl NodeDriver {
         let retry = self.tasks.get(&*job.task).map_or(Retry::NONE, |task| task.retry);
         let retry_after = retry.wait_of_job(&job);
         let claimed = ClaimedJob::new(job, retry_after, Box::new(may_begin), Box::new(on_end));
+        let reported = Weak::clone(&self.me);
+        claimed.on_progress(Box::new(move |job, progress| {
+            if let Some(driver) = reported.upgrade() {
+                driver.run_reports(job, progress);
+            }
+        }));
         self.runs().insert(key(held), Arc::downgrade(&claimed));
         claimed
+    }
+
+    /// A run has come so far; none is no number.
+    fn run_reports(&self, job: &StoredJob, progress: Option<JobProgress>) {
+        let Some(progress) = progress else { return self.reports.progress_ignored(job) };
+        let mut node = self.node();
+        node.report_progress(job.held(), progress);
+        if self.is_inline {
+            node.renew_soon(self.now());
+            drop(node);
+            self.input(Input::Timer(Channel::Store));
+        }
     }
 
     /// Asked by a run just before its body, under the lock of its task.

@@ -158,7 +158,7 @@ fn f_lk2_only_the_holder_releases_a_job() {
     };
     let claim = |session| -> ClaimRef { poll(session, 1).jobs[0].held() };
     let finish = |session, held| {
-        let finish = Finish { session, held, end: End::Done };
+        let finish = Finish { progress: None, session, held, end: End::Done };
         store.finish(&[finish]).expect("an answer")[0]
     };
     let (first, second) = (session(), session());

@@ -55,7 +55,8 @@ pub fn ends_that_come_together_are_each_by_itself<T: TestStore>() {
         given.job_of(number, "a");
     }
     let claimed = given.poll(id, &["a"]).jobs;
-    let finish = |job: &StoredJob| Finish { session: id, held: job.held(), end: End::Done };
+    let finish =
+        |job: &StoredJob| Finish { progress: None, session: id, held: job.held(), end: End::Done };
     let mut requests: Vec<_> = claimed.iter().map(finish).collect();
     requests[1].held.fence = Fence(77);
     requests.push(finish(&claimed[0]));
@@ -80,7 +81,7 @@ pub fn r3_r4_of_a_job_that_is_gone_its_identity_is_left<T: TestStore>() {
     let ends = [(0, End::Gone), (1, End::Done), (0, End::Gone)];
     let finish = |(job, end): &(usize, End)| {
         let held = claimed[*job].held();
-        Finish { session: id, held, end: end.clone() }
+        Finish { progress: None, session: id, held, end: end.clone() }
     };
     let wanted = [false, false, true].map(|is_second| match is_second {
         false => Finished::Stored(JobState::Done),
@@ -439,8 +440,12 @@ pub fn a_task_keeps_its_failures_in_a_row<T: TestStore>() {
     let started = given.now;
     let end = |at, error: &str| RunEnd::parked(at, Some(started), Some(error.to_owned()));
     let ends = |given: &Given<T>, ends: Vec<(u128, End)>| {
-        let finish =
-            |(number, end)| Finish { session: id, held: given.job(job(number)).held(), end };
+        let finish = |(number, end)| Finish {
+            session: id,
+            held: given.job(job(number)).held(),
+            end,
+            progress: None,
+        };
         let requests: Vec<Finish> = ends.into_iter().map(finish).collect();
         given.ask().finish(&requests).unwrap();
     };

@@ -353,7 +353,8 @@ pub fn jobs_that_ended_are_listed_among_the_others<T: TestStore>() {
     let of = |numbers: &[u128]| -> Vec<_> {
         let is_of = |row: &&StoredJob| numbers.iter().any(|number| row.id == job(*number));
         let of = polled.iter().filter(is_of);
-        of.map(|row| Finish { session: id, held: row.held(), end: End::Done }).collect()
+        of.map(|row| Finish { progress: None, session: id, held: row.held(), end: End::Done })
+            .collect()
     };
     for batch in [of(&[3, 12]), of(&[6, 9])] {
         given.ask().finish(&batch).unwrap();

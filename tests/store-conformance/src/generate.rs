@@ -14,8 +14,8 @@ use scheduler_store::Store as _;
 use scheduler_store::StoreTime;
 use scheduler_store::{
     Action, ActionFilter, ActionId, Close, Command, CommandAll, End, Enqueue, Finish, Fire,
-    JobAction, JobFilter, Lease, OnBusy, Open, Poll, Prune, Reap, Register, Renew, SessionTask,
-    Signature, TargetKind, TaskRoom,
+    JobAction, JobFilter, JobProgress, Lease, OnBusy, Open, Poll, Prune, Reap, Register, Renew,
+    SessionTask, Signature, TargetKind, TaskRoom,
 };
 use scheduler_store::{
     ClaimRef, Expiry, JobState, Key, KeyUntil, NewJob, OnConflict, OnLost, Payload, Priority,
@@ -68,6 +68,7 @@ impl Generator {
             10 => Operation::Reopen,
             11..=16 => Operation::Open(self.open(now)),
             17..=21 => Operation::Renew(Renew {
+                progress: self.all_progress(model),
                 clock_offset: self
                     .random
                     .once_in(2)
@@ -301,8 +302,10 @@ impl Generator {
         let period = Duration::from_micros(self.random.pick(&[7, 1_000_000, 10_000_000]));
         let burst = self.random.pick(&[1, starts]);
         let rate = self.random.once_in(3).then_some(Rate { starts, period, burst });
+        let waiting = self.random.once_in(4).then(|| 1 + self.random.below(4) as u32);
         let on_park = self.random.pick(&[OnPark::GoOn, OnPark::Hold]);
-        Limit { running, rate, ordered: self.random.once_in(3).then_some(on_park) }
+        let ordered = self.random.once_in(3).then_some(on_park);
+        Limit { running, rate, waiting, ordered }
     }
 
     fn poll(&mut self, model: &Model) -> Poll {
@@ -422,9 +425,27 @@ impl Generator {
                 fence = self.random.pick(&[Fence(0), Fence(fence.0 + 1), Fence(u64::MAX)]);
             }
             let held = ClaimRef { job: job.id, fence };
-            finishes.push(Finish { session, held, end: self.end() });
+            let progress = self.random.once_in(2).then(|| self.progress()).flatten();
+            finishes.push(Finish { progress, session, held, end: self.end() });
         }
         finishes
+    }
+
+    fn progress(&mut self) -> Option<JobProgress> {
+        let fraction = f64::from(self.random.below(11) as u32) / 10.0;
+        JobProgress::new(fraction, self.random.pick(&["", "page 3 of 7", "a 'b' \n\u{1F}ü"]))
+    }
+
+    /// That of some jobs, of others too, and not by their last claims alone.
+    fn all_progress(&mut self, model: &Model) -> Vec<(ClaimRef, JobProgress)> {
+        let jobs = model.jobs(&JobFilter::default(), u32::MAX).unwrap_or_default();
+        let mut all = Vec::new();
+        for job in jobs.iter().take(4).filter(|job| job.session.is_some()) {
+            let fence = if self.random.once_in(8) { Fence(job.fence.0 + 1) } else { job.fence };
+            let held = ClaimRef { job: job.id, fence };
+            all.extend(self.progress().map(|progress| (held, progress)));
+        }
+        all
     }
 
     fn reap(&mut self, model: &Model) -> Reap {
@@ -495,6 +516,7 @@ impl Generator {
             max_attempts: self.random.pick(&[0, 1, 3, u32::MAX]),
             on_lost: self.on_lost(),
             partition: self.partition(),
+            is_guarded: self.random.once_in(2),
             traceparent: self.random.once_in(2).then(|| format!("00-{}", self.random.below(3))),
             ..NewJob::new(self.new_job(), self.random.pick(&TASKS))
         }

@@ -104,8 +104,13 @@ impl<T: TestStore> Given<T> {
     }
 
     pub(crate) fn renew(&self, session: SessionId) -> Renewed {
-        let request =
-            Renew { clock_offset: None, session, lease: LEASE, not_after: self.in_time() };
+        let request = Renew {
+            progress: Vec::new(),
+            clock_offset: None,
+            session,
+            lease: LEASE,
+            not_after: self.in_time(),
+        };
         self.ask().renew(&request).unwrap()
     }
 
@@ -164,7 +169,7 @@ impl<T: TestStore> Given<T> {
     }
 
     pub(crate) fn finish(&self, session: SessionId, held: ClaimRef, end: End) -> Finished {
-        self.ask().finish(&[Finish { session, held, end }]).unwrap()[0]
+        self.ask().finish(&[Finish { progress: None, session, held, end }]).unwrap()[0]
     }
 
     pub(crate) fn job(&self, id: JobId) -> StoredJob {

@@ -20,6 +20,7 @@ mod nodes;
 mod operation;
 mod order;
 mod pauses;
+mod progress;
 mod random;
 mod schedules;
 mod sessions;
@@ -37,6 +38,7 @@ pub use limits::*;
 pub use nodes::*;
 pub use order::*;
 pub use pauses::*;
+pub use progress::*;
 pub use schedules::*;
 pub use sessions::*;
 pub use test_store::{TestModel, TestStore};
@@ -80,6 +82,7 @@ macro_rules! store_conformance {
             fl_a_limit_by_hand_counts_at_once_and_survives_a_deploy
             fl_what_holds_for_a_poll_holds_for_its_partitions
             fl_jobs_that_do_not_run_take_no_place
+            fl_a_job_of_what_is_full_is_refused
             fx_a_job_that_has_not_begun_by_its_time_is_cancelled
             fx_a_job_that_is_asked_for_again_and_again_waits_for_the_last_but_not_for_ever
             fl_jobs_of_a_partition_start_in_order_whatever_their_attempts_come_to
@@ -132,6 +135,10 @@ macro_rules! store_conformance {
             a_lost_attempt_names_its_process
             r4_a_late_failure_is_an_attempt
             a_job_that_replaces_another_has_no_attempts
+            fp_progress_is_written_by_the_owner_alone
+            fp_the_last_progress_of_a_run_is_kept_at_its_end
+            fp_progress_outlives_the_session_of_its_run
+            fp_a_job_that_replaces_another_has_no_progress
             a_poll_claims_no_more_payload_than_an_answer_may_carry
             a_poll_claims_one_long_job
             jobs_that_ended_long_ago_are_deleted

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::given::{Given, LEASE, SECOND, job, session};
 use crate::test_store::TestStore;
 use scheduler_store::{
-    Command, CommandOutcome, EXPIRED, End, Enqueued, Expiry, JobId, JobState, Key, KeyUntil, Limit,
-    LimitDepth, LimitOverride, LimitScope, LimitSpec, NewJob, OnConflict, OnLost, Open,
-    PartitionDepth, Pause, PauseScope, Payload, Poll, Polled, Priority, Rate, Register, SessionId,
-    SessionTask, StoreTime, StoredJob, WaitReason, When,
+    Command, CommandOutcome, EXPIRED, End, Enqueue, Enqueued, Expiry, JobId, JobState, Key,
+    KeyUntil, Limit, LimitDepth, LimitOverride, LimitScope, LimitSpec, NewJob, OnConflict, OnLost,
+    Open, PartitionDepth, Pause, PauseScope, Payload, Poll, Polled, Priority, Rate, Refusal,
+    Register, SessionId, SessionTask, StoreError, StoreTime, StoredJob, WaitReason, When,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -38,6 +38,13 @@ impl<T: TestStore> Given<T> {
         let (given, id) = Self::session();
         given.limit(id, limits("a", all, each), given.now);
         (given, id)
+    }
+
+    fn by_hand(&self, scope: LimitScope, limit: Option<Limit>) {
+        let by_hand =
+            |limit| LimitOverride { limit, by: "ada".into(), reason: "their API is slow".into() };
+        let limit = limit.map(by_hand);
+        self.command(&Command::SetLimit { task: "a".to_owned(), scope, limit });
     }
 
     pub(crate) fn add(&self, number: u128, partition: &str) -> JobId {
@@ -88,6 +95,53 @@ pub fn fl_no_more_jobs_run_than_the_limit_of_a_partition<T: TestStore>() {
     let next = given.poll_for(other, 100).jobs;
     assert_eq!(next.len(), 3, "{:?}", partitions(&next));
     assert_eq!(numbers(&given.poll_for(id, 100).jobs), []);
+}
+
+fn waiting(waiting: u32) -> Limit {
+    Limit { waiting: Some(waiting), ..Limit::default() }
+}
+
+/// An enqueue of a guarded job is refused, with all of its batch, while as many due jobs wait as may: of its partition, and of its task in the
+/// queue. A job that the store has is no new one.
+pub fn fl_a_job_of_what_is_full_is_refused<T: TestStore>() {
+    let (mut given, id) = Given::<T>::limited(waiting(4), waiting(2));
+    let new = |number: u128, partition: &str| NewJob {
+        partition: Some(partition.to_owned()),
+        is_guarded: true,
+        ..NewJob::new(job(number), "a")
+    };
+    let send = |given: &Given<T>, jobs: Vec<NewJob>| {
+        let count = jobs.len();
+        let answer = given.ask().enqueue(&Enqueue { jobs, not_after: given.in_time() });
+        answer.map(|answers| assert_eq!(answers.len(), count))
+    };
+    let full = |partition: Option<&str>, waiting| {
+        let partition = partition.map(str::to_owned);
+        Err(StoreError::Refused(Refusal::Full { task: "a".to_owned(), partition, waiting }))
+    };
+    let later = NewJob { when: When::After(SECOND), ..new(9, "x") };
+    assert_eq!(send(&given, vec![later, new(1, "x"), new(2, "x")]), Ok(()));
+    assert_eq!(send(&given, vec![new(3, "y"), new(4, "x")]), full(Some("x"), 2));
+    assert_eq!(given.ask().job(job(3)), Ok(None), "none of the batch");
+    assert_eq!(send(&given, vec![NewJob { is_resent: true, ..new(2, "x") }]), Ok(()), "again");
+    assert_eq!(send(&given, vec![NewJob { is_guarded: false, ..new(5, "x") }]), Ok(()));
+    let in_mail = NewJob { queue: "mail".to_owned(), ..new(6, "x") };
+    assert_eq!(send(&given, vec![in_mail]), Ok(()), "another queue");
+    assert_eq!(send(&given, vec![new(7, "y"), new(8, "y")]), Ok(()), "it goes beyond by its batch");
+    assert_eq!(send(&given, vec![new(10, "z")]), full(None, 4));
+    let claimed = given.poll_for(id, 3).jobs;
+    assert_eq!(claimed.len(), 3);
+    assert_eq!(send(&given, vec![new(10, "z")]), Ok(()), "what runs does not wait");
+    for held in claimed {
+        given.finish(id, held.held(), End::Done);
+        let again = NewJob { is_resent: true, ..new(held.id.as_uuid().as_u128(), "x") };
+        assert_eq!(send(&given, vec![again]), Ok(()), "it was sent before");
+    }
+    given.wait(SECOND);
+    given.by_hand(LimitScope::All, Some(waiting(1)));
+    assert_eq!(send(&given, vec![new(11, "w")]), full(None, 1));
+    given.by_hand(LimitScope::All, Some(waiting(99)));
+    assert_eq!(send(&given, vec![new(11, "w")]), Ok(()));
 }
 
 /// All jobs of a task, those without a partition among them, also of another queue and by a former name.
@@ -275,12 +329,7 @@ pub fn fl_a_limit_by_hand_counts_at_once_and_survives_a_deploy<T: TestStore>() {
     for number in 0..9 {
         given.add(number, "x");
     }
-    let set = |limit: Option<Limit>| {
-        let (task, scope) = ("a".to_owned(), LimitScope::Each);
-        let by_hand =
-            |limit| LimitOverride { limit, by: "ada".into(), reason: "their API is slow".into() };
-        given.command(&Command::SetLimit { task, scope, limit: limit.map(by_hand) });
-    };
+    let set = |limit| given.by_hand(LimitScope::Each, limit);
     set(Some(running(2)));
     let first = given.poll_for(id, 100).jobs;
     assert_eq!(first.len(), 2);

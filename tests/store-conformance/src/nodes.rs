@@ -46,6 +46,7 @@ pub fn a_session_has_the_facts_of_its_process<T: TestStore>() {
         given.ask().open(&request).unwrap();
         let offset = [None, Some(-3_600_000_000), Some(i64::MAX)][number as usize - 1];
         let renew = Renew {
+            progress: Vec::new(),
             session: session(number),
             lease: LEASE,
             clock_offset: offset,

@@ -46,7 +46,13 @@ pub fn r2_a_request_that_comes_too_late_changes_nothing<T: TestStore>() {
     assert_eq!(given.ask().poll(&poll), Err(too_late.clone()));
     let close = Close { session: id, not_after: late };
     assert_eq!(given.ask().close(&close), Err(too_late.clone()));
-    let renew = Renew { clock_offset: None, session: id, lease: LEASE, not_after: late };
+    let renew = Renew {
+        progress: Vec::new(),
+        clock_offset: None,
+        session: id,
+        lease: LEASE,
+        not_after: late,
+    };
     assert_eq!(given.ask().renew(&renew), Err(too_late.clone()));
     let open = Open {
         queues: None,
@@ -62,8 +68,13 @@ pub fn r2_a_request_that_comes_too_late_changes_nothing<T: TestStore>() {
     };
     assert_eq!(given.ask().open(&open), Err(too_late));
     assert_eq!(given.poll(id, &["a"]).jobs.len(), 1);
-    let at_the_last_moment =
-        Renew { clock_offset: None, session: id, lease: LEASE, not_after: given.now };
+    let at_the_last_moment = Renew {
+        progress: Vec::new(),
+        clock_offset: None,
+        session: id,
+        lease: LEASE,
+        not_after: given.now,
+    };
     assert!(given.ask().renew(&at_the_last_moment).unwrap().is_alive);
 }
 

@@ -66,4 +66,7 @@ fn unordered(#[payload] _it: u8) {}
 #[job(name = "all", limit(running = 1, ordered))]
 fn all() {}
 
+#[job(name = "full", limit(waiting = 0))]
+fn full() {}
+
 fn main() {}

@@ -69,7 +69,7 @@ fn counts(#[payload] mut days: u32) {
 
 #[job(
     name = "plain_outcome",
-    limit(running = 50, rate = "1000/1h", burst = 5),
+    limit(running = 50, rate = "1000/1h", burst = 5, waiting = 10_000),
     each(running = "5", rate = "100/1m", burst = 1),
     partition = (second.as_deref().unwrap_or_default(), 17),
 )]

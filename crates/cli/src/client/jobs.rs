@@ -6,8 +6,8 @@ use std::num::NonZeroU64;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use scheduler_api::{
-    Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, Node, NodeJob, Nodes, Pause, Queues,
-    UnknownTask,
+    Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, JobProgress, Node, NodeJob, Nodes,
+    Pause, Queues, UnknownTask,
 };
 use scheduler_core::trigger::Zone;
 use serde::de::IgnoredAny;
@@ -185,6 +185,14 @@ fn list(args: &ListArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
         let partitions = jobs.iter().map(|job| Cell::from(text(&job.partition)));
         rows.iter_mut().zip(partitions).for_each(|(row, partition)| row.insert(4, partition));
     }
+    let progress_of =
+        |job: &Job| job.progress.as_ref().filter(|_| job.state == "running").map(progress);
+    if jobs.iter().any(|job| progress_of(job).is_some()) {
+        let last = head.len() - 1;
+        head.insert(last, "PROGRESS");
+        let progress = jobs.iter().map(|job| Cell::from(progress_of(job).unwrap_or_default()));
+        rows.iter_mut().zip(progress).for_each(|(row, progress)| row.insert(last, progress));
+    }
     let look = ctx.look();
     ctx.write(&table::of(&head, &rows, look))?;
     if has_more { ctx.say(format!("\nmore: -n {}", count.saturating_mul(10))) } else { Ok(()) }
@@ -236,6 +244,12 @@ fn state(job: &Job) -> String {
     format!("{}{stop}", plain(&job.state))
 }
 
+/// Such as `40% page 3 of 7`.
+fn progress(progress: &JobProgress) -> String {
+    let percent = format!("{:.0}%", progress.fraction * 100.0);
+    [percent, plain(&progress.text)].join(" ").trim_end().to_owned()
+}
+
 /// The instant that matters most for a job in its state.
 fn when(job: &Job) -> (&'static str, &Option<String>) {
     match &*job.state {
@@ -276,6 +290,8 @@ fn one(job: &Job, zone: Zone) -> String {
     row("expires", times.time(&job.expires_at));
     row("started", times.time(&job.started_at));
     row("ended", times.time(&job.finished_at));
+    let progress = job.progress.as_ref().map(progress);
+    row("progress", progress.unwrap_or_default());
     section(&mut lines, "error", job.error.as_deref());
     if !attempts.is_empty() {
         lines.push("\nattempts that did not succeed:".to_owned());

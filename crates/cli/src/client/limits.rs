@@ -25,10 +25,10 @@ pub(crate) struct LimitArgs {
     #[arg(long)]
     each: bool,
     /// Restore the limits in the code
-    #[arg(long, conflicts_with_all = ["running", "rate", "burst", "ordered"])]
+    #[arg(long, conflicts_with_all = ["running", "rate", "burst", "waiting", "ordered"])]
     reset: bool,
     /// At most so many jobs run at once
-    #[arg(long, value_name = "NUMBER", required_unless_present_any = ["rate", "reset"])]
+    #[arg(long, value_name = "NUMBER", required_unless_present_any = ["rate", "waiting", "reset"])]
     running: Option<u32>,
     /// At most so many jobs start in any window of a time: `100/1m`
     #[arg(long, value_name = "NUMBER/LENGTH")]
@@ -39,6 +39,9 @@ pub(crate) struct LimitArgs {
     /// The jobs of a partition start in their order, each after the one before it has ended: behind a parked one they go on, or hold
     #[arg(long, value_name = "ON_PARK", value_parser = ["go_on", "hold"], num_args = 0..=1, default_missing_value = "go_on", requires = "running", conflicts_with = "all")]
     ordered: Option<String>,
+    /// An enqueue is refused while so many due jobs wait
+    #[arg(long, value_name = "NUMBER")]
+    waiting: Option<u32>,
     /// Why, for others to read
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -62,6 +65,7 @@ pub(super) fn change(args: &LimitArgs, ctx: &mut Context<'_>) -> Result<(), CliE
         rate: args.rate.clone(),
         burst: args.burst,
         ordered: args.ordered.clone(),
+        waiting: args.waiting,
         reason: args.reason.clone(),
         reset: args.reset.then_some(true),
     };

@@ -176,3 +176,27 @@ fn a_partition_is_paused_and_resumed() {
         assert_eq!(ask(&stub, unclear).code, 2, "{unclear:?}");
     }
 }
+
+#[test]
+fn running_jobs_say_how_far_they_are() {
+    let progress = json!({ "fraction": 0.4, "text": "page 3\u{1b} of 7" });
+    let job = |id: &str, state: &str| {
+        json!({
+            "id": id, "task": "import", "state": state, "queue": "default", "priority": "normal", "attempt": 1, "maxAttempts": 1,
+            "startedAt": "2026-03-27T11:03:00Z", "finishedAt": "2026-03-27T11:04:00Z", "progress": progress,
+        })
+    };
+    let list = json!({ "jobs": [job("7", "running"), job("8", "parked")], "hasMore": false });
+    let ended = json!({ "jobs": [job("8", "parked")], "hasMore": false });
+    let stub = Stub::in_berlin(vec![
+        ("GET /api/v1/jobs?limit=50", 200, list.to_string()),
+        ("GET /api/v1/jobs?limit=50&state=parked", 200, ended.to_string()),
+        ("GET /api/v1/jobs/8", 200, job("8", "parked").to_string()),
+    ]);
+    let shown = ask(&stub, &["jobs"]).output;
+    assert!(shown.contains("   PROGRESS ") && shown.contains("   40% page 3"), "{shown}");
+    assert_eq!(shown.matches("40%").count(), 1, "{shown}");
+    assert!(shown.contains(" of 7") && !shown.contains('\u{1b}'), "{shown}");
+    let of_one = ask(&stub, &["jobs", "show", "8"]).output;
+    assert!(of_one.contains("  progress   40% page 3"), "{of_one}");
+}

@@ -10,13 +10,13 @@
 //! |---|---|
 //! | `task_log` | the runs of one task, the texts of its failures, outcomes and histograms |
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use scheduler::chrono::{DateTime, Utc};
-use scheduler::{Event, EventKind, Listener, RunInfo, TaskSnapshot};
+use scheduler::{Event, EventKind, Listener, RunInfo, StoreEvent, TaskSnapshot};
 
 pub(crate) use crate::log::task_log::{Buckets, LENGTHS, OutcomeKind, Sum, Tally};
 pub(crate) use crate::log::task_log::{LoggedRun, TaskHistory};
@@ -45,6 +45,7 @@ struct Records {
     ended: VecDeque<Arc<str>>,
     changed: HashSet<Arc<str>>,
     lost: u64,
+    expired: BTreeMap<Arc<str>, u64>,
     hour: LastHour,
 }
 
@@ -83,6 +84,11 @@ impl Recorder {
         self.lock().lost
     }
 
+    /// The numbers of jobs that this process has found expired, by task.
+    pub(crate) fn expired(&self) -> BTreeMap<Arc<str>, u64> {
+        self.lock().expired.clone()
+    }
+
     /// Notes from now on which tasks have changed, or no longer.
     pub(crate) fn watch(&self, is_watched: bool) {
         self.is_watched.store(is_watched, Ordering::Relaxed);
@@ -116,6 +122,11 @@ impl Listener for Recorder {
         let mut inner = self.lock();
         if let EventKind::Lost { count, .. } = event.kind {
             inner.lost += count;
+        }
+        if let EventKind::Store { what: StoreEvent::JobsExpired { task, count, .. }, .. } =
+            &event.kind
+        {
+            *inner.expired.entry(Arc::clone(task)).or_default() += count;
         }
         let Some(facts) = &event.task else { return };
         inner.hour.on_event(&event.kind, event.at);

@@ -57,6 +57,12 @@ pub(crate) fn text(app: &App, found: Option<StoreAnswer>) -> String {
     );
     if let Some(found) = found {
         jobs(&mut page, app, &found);
+        let expired = app.recorder.expired();
+        page.counter(
+            "scheduler_jobs_expired_total",
+            "Jobs that this process has cancelled, because no process had taken them by their time.",
+            expired.iter().map(|(task, count)| sample([("task", &**task)], *count as f64)),
+        );
     }
     page.counter(
         "scheduler_dashboard_lost_events_total",

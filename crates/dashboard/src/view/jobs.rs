@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::store::{
-    JobAttempt as StoredAttempt, JobPause, JobState, JobWait, PauseScope, QueueDepth, StoredJob,
-    StoredPayload,
+    JobAttempt as StoredAttempt, JobPause, JobProgress, JobState, JobWait, PauseScope, QueueDepth,
+    StoredJob, StoredPayload,
 };
 use scheduler_api::{Depth, Job, JobAttempt, Payload, Queue, QueueTask};
 use serde_json::Value;
@@ -47,6 +47,8 @@ fn row(app: &App, mut job: StoredJob, waits: &[JobWait]) -> Result<Job, Problem>
     job.payload = StoredPayload::default();
     let errors = job.attempts.iter_mut().map(|past| &mut past.error).chain(&mut job.error);
     errors.for_each(|error| *error = app.options.redacted(error));
+    let shown = |it: JobProgress| JobProgress::new(it.fraction(), &app.options.redacted(it.text()));
+    job.progress = job.progress.and_then(shown);
     let attempts = job.attempts.iter().map(attempt).collect::<Result<_, _>>()?;
     let origin = job.origin.as_ref();
     let sessions = app.store()?.sessions();

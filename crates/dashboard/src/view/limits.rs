@@ -27,7 +27,8 @@ fn value(limit: StoredValue) -> LimitValue {
     let (rate, burst) =
         limit.rate.map(|rate| (format!("{}/{:?}", rate.starts, rate.period), rate.burst)).unzip();
     let ordered = limit.ordered.map(|rule| rule.name().to_owned());
-    LimitValue { text: limit.to_string(), running: limit.running, rate, burst, ordered }
+    let (running, waiting) = (limit.running, limit.waiting);
+    LimitValue { text: limit.to_string(), running, rate, burst, waiting, ordered }
 }
 
 /// A partition in which jobs are due or run.

@@ -97,10 +97,10 @@ pub(super) async fn change(
 
 /// The limit that is asked for, with the jobs that it counts; none to have those of the code again.
 fn limit_of(request: LimitRequest, by: &str) -> Result<Option<(LimitScope, Limit)>, Problem> {
-    let LimitRequest { scope, running, rate, burst, ordered, reason, reset } = request;
+    let LimitRequest { scope, running, rate, burst, waiting, ordered, reason, reset } = request;
     if reset == Some(true) {
-        return match (scope, running, rate, burst, &ordered) {
-            (None, None, None, None, None) => Ok(None),
+        return match (scope, running.or(burst).or(waiting), &rate, &ordered) {
+            (None, None, None, None) => Ok(None),
             _ => Err(Problem::bad_request("`reset` stands alone: it restores both limits")),
         };
     }
@@ -116,6 +116,7 @@ fn limit_of(request: LimitRequest, by: &str) -> Result<Option<(LimitScope, Limit
     let limit = running.into_iter().fold(limit, Limit::running);
     let limit = rate.into_iter().fold(limit, Limit::rate);
     let limit = burst.into_iter().fold(limit, Limit::burst);
+    let limit = waiting.into_iter().fold(limit, Limit::waiting);
     let limit = match ordered.map(|rule| rule.parse()) {
         None => limit,
         Some(Ok(rule)) => limit.ordered().on_park(rule),

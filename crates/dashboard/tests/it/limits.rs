@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::api::eventually;
 use crate::away::Moody;
 use crate::jobs::{jobs, mail, with_store};
+use crate::nodes::metric;
 use crate::support::*;
 
 /// It runs until the program stops.
@@ -282,5 +283,18 @@ fn a_partition_is_paused_and_resumed_and_noted() {
     assert_eq!(of(0), [json!("resume"), json!("ops"), json!("send")]);
     assert_eq!(of(1), [json!("pause"), json!("ops"), json!("send")]);
     assert_eq!(actions[0]["partition"], "ada");
+    served.stop();
+}
+
+#[test]
+fn jobs_that_expire_are_counted_by_their_task() {
+    let store = Moody::new();
+    let served = with_store(&dashboard(), &store, |builder| builder);
+    let long_ago = scheduler::chrono::DateTime::UNIX_EPOCH;
+    for _ in 0..2 {
+        jobs(&served).enqueue(mail::job(json!({})).expires_at(long_ago)).unwrap();
+    }
+    let name = "scheduler_jobs_expired_total{task=\"mail\"}";
+    eventually(|| metric(&served, name).filter(|count| *count == 2.0));
     served.stop();
 }

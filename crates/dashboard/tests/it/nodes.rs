@@ -34,8 +34,13 @@ pub(crate) fn open(store: &dyn Store, number: u32, label: &str) -> SessionId {
 
 /// Its lease runs out at once.
 fn end_lease(store: &dyn Store, session: SessionId) {
-    let renew =
-        Renew { session, lease: Duration::ZERO, clock_offset: None, not_after: StoreTime::MAX };
+    let renew = Renew {
+        progress: Vec::new(),
+        session,
+        lease: Duration::ZERO,
+        clock_offset: None,
+        not_after: StoreTime::MAX,
+    };
     store.renew(&renew).unwrap();
 }
 

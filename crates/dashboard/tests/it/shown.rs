@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use scheduler::store::{Model, SessionId, Store, StoreTime, StoredJob};
 use scheduler::{Clock, NodeOptions, Pause, SystemClock, job, tasks};
-use scheduler_store::{Enqueue, Finish, NewJob, Poll, TaskRoom};
+use scheduler_store::{Enqueue, Finish, JobProgress, NewJob, Poll, Renew, TaskRoom};
 use serde_json::{Value, json};
 
 use crate::api::eventually;
@@ -48,6 +48,24 @@ fn a_running_job_has_the_name_of_the_process_that_runs_it() {
     assert_eq!((&shown["node"], &shown["state"]), (&json!("web-2"), &json!("running")));
     let listed = served.get("/api/v1/jobs?state=running").json();
     assert_eq!(listed["jobs"][0]["node"], "web-2");
+    served.stop();
+}
+
+#[test]
+fn the_progress_of_a_run_is_shown_and_redacted_as_errors_are() {
+    let store = Moody::new();
+    let session = open(&store, 2, "web-2");
+    let held = claim(&store, session, 7).held();
+    let progress = vec![(held, JobProgress::new(0.4, "page 3 of hunter2").unwrap())];
+    let (lease, not_after) = (Duration::from_secs(3_600), StoreTime::MAX);
+    let renew = Renew { session, lease, clock_offset: None, progress, not_after };
+    assert!(store.renew(&renew).unwrap().is_complete);
+    let dashboard = dashboard().redact(|text| text.replace("hunter2", "…"));
+    let served = with_store(&dashboard, &store, |builder| builder);
+    let shown = served.get(&format!("/api/v1/jobs/{}", held.job)).json();
+    let expected = json!({ "fraction": 0.4, "text": "page 3 of …" });
+    assert_eq!(shown["progress"], expected, "{shown}");
+    assert_eq!(served.get("/api/v1/jobs?state=running").json()["jobs"][0]["progress"], expected);
     served.stop();
 }
 
@@ -120,7 +138,7 @@ fn is_long(lengths: &[u64], running: u64) -> bool {
         let held = claim(&store, session, number).held();
         pass(*length);
         let end = scheduler_store::End::Done;
-        store.finish(&[Finish { session, held, end }]).unwrap();
+        store.finish(&[Finish { progress: None, session, held, end }]).unwrap();
     }
     claim(&store, session, 7);
     pass(running);
@@ -184,7 +202,7 @@ fn a_payload_that_the_process_could_not_decode_is_refused() {
     let session = open(&store, 2, "web-2");
     let other = claim(&store, session, 7);
     let park = scheduler_store::End::Park { error: "no".to_owned() };
-    store.finish(&[Finish { session, held: other.held(), end: park }]).unwrap();
+    store.finish(&[Finish { progress: None, session, held: other.held(), end: park }]).unwrap();
     let body = json!({ "payload": "\"text\"" }).to_string();
     assert_eq!(served.post(&format!("/api/v1/jobs/{}/edit", other.id), &body).status, 202);
     served.stop();

@@ -462,6 +462,14 @@ attributes! {
         example: "burst = 10",
         aliases: &["at_once"],
     }
+    LimitWaiting "limit.waiting" "how many of its jobs may be due and wait in a queue before an enqueue is refused" {
+        kind: ANY_NUMBER,
+        off: true,
+        rules: ENQUEUED_ALONE,
+        why_not: |_| NOT_STORED,
+        example: "waiting = 10000",
+        aliases: &["max_waiting", "max_size", "queued"],
+    }
     EachRunning "each.running" "how many jobs of each partition run at once in all processes together" {
         kind: ANY_NUMBER,
         off: true,
@@ -485,6 +493,14 @@ attributes! {
         why_not: NO_PARTITION,
         example: "burst = 10",
         aliases: &["at_once"],
+    }
+    EachWaiting "each.waiting" "how many jobs of each partition may be due and wait in a queue before an enqueue is refused" {
+        kind: ANY_NUMBER,
+        off: true,
+        rules: ENQUEUED_ALONE,
+        why_not: NO_PARTITION,
+        example: "waiting = 10000",
+        aliases: &["max_waiting", "max_size", "queued"],
     }
     EachOrdered "each.ordered" "whether jobs of a partition start in their order, each after the one before it has ended" {
         kind: Kind::Flag,

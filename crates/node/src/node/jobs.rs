@@ -32,7 +32,12 @@ impl Node {
         let config = Arc::clone(&self.config);
         let task = config.task(&job.task).filter(|task| self.claims.within_limit(task) > 0);
         let Some(task) = task.filter(|_| is_working) else {
-            self.finishes.push(Finish { session, held: job.held(), end: End::GiveBack });
+            self.finishes.push(Finish {
+                session,
+                held: job.held(),
+                end: End::GiveBack,
+                progress: None,
+            });
             return;
         };
         let is_held = self.is_blocked(&job);
@@ -40,7 +45,7 @@ impl Node {
             // It is claimed only when it begins (R14): its process may die while it waits, and it takes a place of its limit. Given
             // back it would come again at once.
             let end = End::Snooze { after: self.config.poll_every };
-            self.finishes.push(Finish { session, held: job.held(), end });
+            self.finishes.push(Finish { session, held: job.held(), end, progress: None });
             return;
         }
         let job = Arc::new(job);
@@ -100,7 +105,8 @@ impl Node {
         if may_park(&end) {
             self.failing.insert((held.job, held.fence), claim.job);
         }
-        self.finishes.push(Finish { session: claim.session, held, end });
+        let (session, progress) = (claim.session, claim.progress);
+        self.finishes.push(Finish { session, held, end, progress });
         if claim.has_outlived {
             self.release(effects);
         }
@@ -114,7 +120,12 @@ impl Node {
             effects.push(Effect::Cancel(held));
         } else if let Some(job) = self.claims.remove(held, now) {
             effects.push(Effect::Withdraw(held));
-            self.finishes.push(Finish { session: job.session, held, end: End::Cancelled });
+            self.finishes.push(Finish {
+                session: job.session,
+                held,
+                end: End::Cancelled,
+                progress: None,
+            });
         }
     }
 
@@ -209,7 +220,12 @@ impl Node {
         for held in stored {
             let is_known = self.claims.contains(*held) || ending.contains(&(held.job, held.fence));
             if !is_known {
-                self.finishes.push(Finish { session, held: *held, end: End::GiveBack });
+                self.finishes.push(Finish {
+                    session,
+                    held: *held,
+                    end: End::GiveBack,
+                    progress: None,
+                });
                 effects.push(Effect::Event(NodeEvent::GivenBack { held: *held }));
             }
         }

@@ -26,7 +26,8 @@ use std::time::Duration;
 
 use scheduler_expr::Tick;
 use scheduler_store::{
-    CLOCK_OFF, ClaimRef, DueSchedule, Fence, Finish, JobId, SessionId, StoreTime, StoredJob, micros,
+    CLOCK_OFF, ClaimRef, DueSchedule, Fence, Finish, JobId, JobProgress, SessionId, StoreTime,
+    StoredJob, micros,
 };
 
 use crate::claims::Claims;
@@ -330,6 +331,21 @@ impl Node {
         may_begin
     }
 
+    /// A run reports how far it has come. The next renewal of the lease has it, and so has the end of the run.
+    pub fn report_progress(&mut self, held: ClaimRef, progress: JobProgress) {
+        if let Some(claim) = self.claims.get_mut(held) {
+            claim.progress = Some(progress);
+        }
+    }
+
+    /// Renews the lease with the next step.
+    #[doc(hidden)]
+    pub fn renew_soon(&mut self, now: Tick) {
+        if let Some(session) = &mut self.session {
+            session.renew_at = session.renew_at.min(now);
+        }
+    }
+
     /// When a thread has to look again, by [`Input::Timer`], if nothing happens before; none while it waits for an answer.
     #[must_use]
     pub fn wake(&self, channel: Channel) -> Option<Tick> {
@@ -391,7 +407,8 @@ impl Node {
             let Some(job) = self.claims.remove(*held, now) else { continue };
             effects.push(Effect::Withdraw(*held));
             let end = scheduler_store::End::GiveBack;
-            self.finishes.push(Finish { session: job.session, held: *held, end });
+            let (session, progress) = (job.session, None);
+            self.finishes.push(Finish { session, held: *held, end, progress });
         }
     }
 

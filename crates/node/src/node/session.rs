@@ -123,7 +123,8 @@ impl Node {
         let latest = self.clock.latest(now);
         let not_after = latest.map_or(StoreTime::MAX, |latest| latest.after(self.config.lease));
         let (lease, clock_offset) = (self.config.lease, self.clock_offset);
-        let renew = Renew { session: session.id, lease, clock_offset, not_after };
+        let progress = self.claims.changed_progress(session.id);
+        let renew = Renew { session: session.id, lease, clock_offset, progress, not_after };
         let limit = self.config.answer_limit.min(self.config.renew_every());
         self.send(Channel::Lease, Request::Renew(renew), limit, now, effects);
     }
@@ -147,6 +148,11 @@ impl Node {
         let valid_until = flight.sent + self.config.valid_for();
         session.valid_until = session.valid_until.max(valid_until);
         session.renew_at = flight.sent + self.config.renew_every();
+        for (held, progress) in renew.progress.iter().filter(|_| renewed.is_complete) {
+            if let Some(claim) = self.claims.get_mut(*held) {
+                claim.kept_progress = Some(progress.clone());
+            }
+        }
     }
 
     pub(super) fn stop(&mut self, now: Tick, effects: &mut Vec<Effect>) {

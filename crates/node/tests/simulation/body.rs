@@ -18,6 +18,8 @@ pub(crate) struct Body {
     pub(crate) end: Option<End>,
     /// True if it stops when it is asked to, because it is lost or cancelled.
     pub(crate) listens: bool,
+    /// The number of times that it reports its progress.
+    pub(crate) reports: u32,
 }
 
 impl Body {
@@ -27,7 +29,8 @@ impl Body {
         let mixed = high ^ low.rotate_left(17) ^ seed ^ job.fence.0.rotate_left(40);
         let mut rng = Rng::new(u128::from(mixed));
         if job.task == POISON {
-            return Self { lasts: Duration::from_millis(20), end: None, listens: false };
+            let lasts = Duration::from_millis(20);
+            return Self { lasts, end: None, listens: false, reports: 1 };
         }
         let lasts = match rng.below(20) {
             0 => Duration::from_millis(1_000 + rng.below(5_000)),
@@ -46,6 +49,7 @@ impl Body {
             10 => End::GiveBack,
             _ => End::Done,
         };
-        Self { lasts, end: Some(end), listens: rng.below(3) > 0 }
+        let listens = rng.below(3) > 0;
+        Self { lasts, end: Some(end), listens, reports: rng.below(5) as u32 }
     }
 }

@@ -1,6 +1,8 @@
 //! The effect of each event.
 
-use scheduler_store::{ClaimRef, Command, End, JobPause, Store, StoreTime, StoredJob};
+use scheduler_store::{
+    ClaimRef, Command, End, JobId, JobPause, JobProgress, Store, StoreTime, StoredJob,
+};
 
 use crate::body::Body;
 use crate::pool::{Running, key};
@@ -47,6 +49,9 @@ impl World {
                 if self.awake(process, life, (), |()| Event::Nudge { process, life }).is_some() {
                     self.step(process, Input::Nudge);
                 }
+            }
+            Event::Reports { process, life, run, number } => {
+                self.reports(process, life, run, number);
             }
             Event::RunEnds { process, life, run } => self.run_ends(process, life, run),
             Event::Process(process, happening) => self.happens(process, happening),
@@ -211,10 +216,30 @@ impl World {
             let body = Body::of(&job, self.seed);
             let ends_at = self.now + nanos(body.lasts);
             let run = self.checker.began(process, &job, tick, started, self.now);
+            for number in 1..=body.reports {
+                let at = self.now + nanos(body.lasts) / u64::from(body.reports) * u64::from(number);
+                self.at(at, Event::Reports { process, life, run, number });
+            }
             let Body { end, listens, .. } = body;
             let running = Running { run, end, listens, is_lost: false, ends_at };
             self.processes[process].pool.running.insert(key(job.held()), running);
             self.at(ends_at, Event::RunEnds { process, life, run });
+        }
+    }
+
+    fn reports(&mut self, process: usize, life: u64, run: usize, number: u32) {
+        let event = |()| Event::Reports { process, life, run, number };
+        if self.awake(process, life, (), event).is_none() {
+            return;
+        }
+        let state = &mut self.processes[process];
+        let is_it = |(_, running): &(&(JobId, u64), &Running)| running.run == run;
+        let key = state.pool.running.iter().find(is_it).map(|(key, _)| *key);
+        let progress = JobProgress::new(f64::from(number) / 5.0, &format!("{run} {number}"));
+        if let (Some(key), Some(node), Some(progress)) = (key, state.node.as_mut(), progress) {
+            let held = ClaimRef { job: key.0, fence: scheduler_store::Fence(key.1) };
+            node.report_progress(held, progress.clone());
+            self.checker.reported(run, progress);
         }
     }
 

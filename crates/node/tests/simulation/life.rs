@@ -1,8 +1,8 @@
 //! One life, from its seed to its judgement.
 
 use scheduler_store::{
-    Command, DEFAULT_QUEUE, JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, PauseScope, Payload,
-    Priority, StoreTime, When,
+    Command, DEFAULT_QUEUE, Expiry, JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, PauseScope,
+    Payload, Priority, StoreTime, When,
 };
 use std::time::Duration;
 
@@ -172,9 +172,10 @@ impl World {
                 1 => KeyUntil::Start,
                 _ => KeyUntil::For(Duration::from_secs(self.rng.below(60))),
             },
-            on_conflict: match self.rng.below(2) {
-                0 => OnConflict::Keep,
-                _ => OnConflict::Replace,
+            on_conflict: match self.rng.below(4) {
+                0 | 1 => OnConflict::Keep,
+                2 => OnConflict::Replace,
+                _ => OnConflict::Debounce(Duration::from_millis(self.rng.below(2_000))),
             },
         });
         let when = match self.rng.below(4) {
@@ -190,7 +191,10 @@ impl World {
             partition = [None, Some("a"), Some("b"), Some("c")][self.rng.below(4) as usize]
                 .map(str::to_owned);
         }
+        let expires = (self.rng.below(8) == 0)
+            .then(|| Expiry::After(Duration::from_millis(1 + self.rng.below(3_000))));
         let new = NewJob {
+            expires,
             partition,
             key,
             when,

@@ -132,11 +132,8 @@ fn limits(rng: &mut Rng) -> LimitSpec {
         let running = (rng.below(2) == 0).then(|| 1 + rng.below(running) as u32);
         let starts = 4 + rng.below(4) as u32;
         let (period, burst) = (ms(1_000), 1 + rng.below(2) as u32);
-        Limit {
-            running,
-            rate: (rng.below(3) == 0).then_some(Rate { starts, period, burst }),
-            ordered: None,
-        }
+        let rate = (rng.below(3) == 0).then_some(Rate { starts, period, burst });
+        Limit { running, rate, ..Limit::default() }
     };
     let (all, mut each) = (limit(4), limit(2));
     if rng.below(3) == 0 {

@@ -50,6 +50,8 @@ pub(crate) enum Event {
     Wake { process: usize, life: u64, channel: Channel },
     /// A process hears that something has changed in the store.
     Nudge { process: usize, life: u64 },
+    /// A run reports its progress.
+    Reports { process: usize, life: u64, run: usize, number: u32 },
     /// A run ends.
     RunEnds { process: usize, life: u64, run: usize },
     /// A process fails, or gets a signal.

@@ -1,9 +1,14 @@
 //! Commands, enqueued jobs, and ticks that fire.
 
+use std::convert::Infallible;
+
 use crate::action::{Action, ActionFilter, Signature};
+use crate::column::JobRow;
 use crate::command::{BulkOutcome, Command, CommandAll, CommandOutcome, Pause, PauseScope};
+use crate::error::Refusal;
 use crate::id::{JobId, StoreTime};
 use crate::job::{Enqueued, JobState, NewJob, OnConflict, StoredJob, When};
+use crate::limit::{LimitScope, refuse_full};
 use crate::model::ModelState;
 use crate::request::{Fire, Fired};
 use crate::schedule::{FireStep, StoredSchedule, TickJob};
@@ -201,6 +206,25 @@ impl ModelState {
 }
 
 impl ModelState {
+    /// Why none of these jobs is accepted, if a task or a partition is full.
+    pub(super) fn full(&self, jobs: &[NewJob]) -> Option<Refusal> {
+        let count = |new: &NewJob, scope, most| {
+            let partition = new.partition.as_deref().unwrap_or_default();
+            let is_counted = |row: &&JobRow| {
+                let is_of = row.job.task == new.task && row.job.queue == new.queue;
+                let is_in =
+                    row.lane() == Some(partition) && row.job.payload.version == new.payload.version;
+                is_of && if scope == LimitScope::Each { is_in } else { row.lane().is_some() }
+            };
+            let count = self.jobs.values().filter(is_counted).take(most as usize).count();
+            Ok(u32::try_from(count).unwrap_or(u32::MAX))
+        };
+        let is_known = |new: &NewJob| Ok::<_, Infallible>(self.jobs.contains_key(&new.id));
+        let limits = |task: &str| Ok(self.limits.of(task));
+        let Ok(full) = refuse_full(jobs, is_known, limits, count);
+        full
+    }
+
     pub(super) fn enqueue(&mut self, new: &NewJob, now: StoreTime) -> Enqueued {
         if self.jobs.contains_key(&new.id) {
             return Enqueued::Accepted(new.id);

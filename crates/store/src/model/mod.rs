@@ -215,10 +215,11 @@ impl Store for Model {
 
     fn enqueue(&self, request: &Enqueue) -> Result<Vec<Enqueued>, StoreError> {
         request.jobs.iter().try_for_each(|job| job.check())?;
-        let answer = self.until(request.not_after, |state, now| {
-            request.jobs.iter().map(|job| state.enqueue(job, now)).collect()
+        let answer = self.until(request.not_after, |state, now| match state.full(&request.jobs) {
+            Some(refusal) => Err(refusal),
+            None => Ok(request.jobs.iter().map(|job| state.enqueue(job, now)).collect()),
         });
-        self.count(answer, |_| true)
+        self.count(answer?.map_err(StoreError::from), |_| true)
     }
 
     fn command_by(

@@ -55,7 +55,17 @@ impl ModelState {
             row.renewals += 1;
             row.clock_offset = request.clock_offset;
         }
-        Renewed { now, is_alive }
+        let written = request.progress.iter().filter(|(held, progress)| {
+            let running = self.jobs.get_mut(&held.job).map(|row| &mut row.job).filter(|job| {
+                job.held() == *held
+                    && job.session == Some(request.session)
+                    && job.state == JobState::Running
+            });
+            let running = running.filter(|_| is_alive);
+            running.map(|job| job.progress = Some(progress.clone())).is_some()
+        });
+        let is_complete = written.count() == request.progress.len();
+        Renewed { now, is_alive, is_complete }
     }
 
     /// The leases of all other sessions.
@@ -72,7 +82,8 @@ impl ModelState {
 
     pub(super) fn close(&mut self, request: &Close, now: StoreTime) {
         for held in self.held(request.session) {
-            self.end_claim(request.session, held, &End::GiveBack, now);
+            let (session, end) = (request.session, End::GiveBack);
+            self.finish(&Finish { session, held, end, progress: None }, now);
         }
         self.end_session(request.session, None, now);
     }
@@ -204,32 +215,25 @@ impl SessionRow {
 
 impl ModelState {
     pub(super) fn finish(&mut self, request: &Finish, now: StoreTime) -> Finished {
-        self.end_claim(request.session, request.held, &request.end, now)
-    }
-
-    pub(super) fn end_claim(
-        &mut self,
-        session: SessionId,
-        held: ClaimRef,
-        end: &End,
-        now: StoreTime,
-    ) -> Finished {
-        let node = self.sessions.get(&session).map(|row| row.label.clone());
+        let Finish { session, held, end, progress } = request;
+        let node = self.sessions.get(session).map(|row| row.label.clone());
         let (is_open, node) = (node.is_some(), node.unwrap_or_default());
         let row = self.jobs.get_mut(&held.job).filter(|row| {
-            let is_held = row.job.session == Some(session) && row.job.fence == held.fence;
+            let is_held = row.job.session == Some(*session) && row.job.fence == held.fence;
             // No other process runs a job that runs at most once: its end counts also when the session is gone (R4).
             is_held && (is_open || row.job.on_lost == OnLost::Abandon)
         });
         let Some(row) = row else { return Finished::Lost };
         let job = &mut row.job;
         if job.end_late(end, &node, now) {
+            job.report(progress.as_ref());
             row.is_gone = *end == End::Gone;
             return Finished::Stored(job.state);
         }
         if job.state != JobState::Running {
             return Finished::AlreadyMine(job.state);
         }
+        job.report(progress.as_ref());
         job.end(end, &node, now);
         row.is_gone = *end == End::Gone;
         let job = job.clone();

@@ -5,7 +5,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler_store::{Fence, JobId, LimitSpec, PauseScope, SessionId, SessionTask, StoreTime};
+use scheduler_store::{
+    ClaimRef, Fence, JobId, JobProgress, LimitSpec, PauseScope, SessionId, SessionTask, StoreTime,
+};
 
 use super::keys::KeyFacts;
 use crate::setup::Setup;
@@ -105,6 +107,8 @@ pub(super) struct JobFacts {
     pub(super) losses: Losses,
     /// True if its counts may have begun anew.
     pub(super) was_reset: bool,
+    /// The partition in which it was claimed first; none after a command or an enqueue that may change it.
+    pub(super) partition: Option<Option<String>>,
 }
 
 /// Two counts of a job, which bound its starts.
@@ -133,6 +137,8 @@ pub(super) struct RunFacts {
     pub(super) process: usize,
     pub(super) is_quarantined: bool,
     pub(super) is_done: bool,
+    /// The last that it has reported.
+    pub(super) progress: Option<JobProgress>,
 }
 
 #[derive(Debug, Default)]
@@ -150,6 +156,8 @@ pub(super) struct LifeFacts {
     pub(super) polls: BTreeMap<(RequestId, StoreTime), (Vec<PauseScope>, Fence)>,
     /// The same of the last poll whose answer has arrived.
     pub(super) told: (Vec<PauseScope>, Fence),
+    /// The progress of its runs that the store has written, as far as it knows.
+    pub(super) written: BTreeMap<(JobId, Fence), JobProgress>,
 }
 
 #[derive(Debug)]
@@ -158,6 +166,7 @@ pub(super) struct Asked {
     pub(super) sent: Tick,
     pub(super) lease_of: Option<SessionId>,
     pub(super) lease: Duration,
+    pub(super) progress: Vec<(ClaimRef, JobProgress)>,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,8 @@
 //! No more jobs run than the limits allow, and no more start in any window of their rates.
 
 use scheduler_store::{
-    JobFilter, JobId, JobState, Limit, Model, OnPark, Store, StoreTime, StoredJob,
+    EXPIRED, JobFilter, JobId, JobState, Limit, Model, NewJob, OnConflict, OnPark, Store,
+    StoreTime, StoredJob,
 };
 
 use super::facts::{Checker, short};
@@ -96,5 +97,65 @@ impl Checker {
         });
         let held = self.begun.iter().filter_map(|id| Some((*id, row(id)?.held_until?)));
         self.held = held.collect();
+    }
+}
+
+/// Promises of lanes, of expiry and of delays.
+impl Checker {
+    /// A job goes from run to run with its partition.
+    pub(super) fn is_of_its_partition(&mut self, job: &StoredJob) {
+        let known = self.job(job.id).partition.get_or_insert_with(|| job.partition.clone());
+        // One without a partition is in the one without a name, once its task has limits.
+        let is_same =
+            *known == job.partition || known.is_none() && job.partition.as_deref() == Some("");
+        self.must(is_same, || format!("{} has another partition than before", short(job.id)));
+    }
+
+    /// No job was due in the lane of a claimed one, and before it. One that was lost may wait for its turn in quarantine.
+    pub(super) fn is_first_of_its_lane(&mut self, job: &StoredJob, model: &Model) {
+        if job.partition.is_none() || job.lost > 0 {
+            return;
+        }
+        let filter = JobFilter { state: Some(JobState::Ready), ..JobFilter::default() };
+        let ready = model.jobs(&filter, u32::MAX).unwrap_or_default();
+        let place = |job: &StoredJob| (std::cmp::Reverse(job.priority), job.run_at, job.id);
+        let before = ready.iter().find(|other| {
+            // It was in the lane since it was accepted.
+            let is_in = other.run_at <= other.created_at && other.lost == 0;
+            is_in
+                && (&other.task, &other.queue, &other.partition, other.payload.version)
+                    == (&job.task, &job.queue, &job.partition, job.payload.version)
+                && place(other) < place(job)
+        });
+        let before = before.map(|other| short(other.id));
+        self.must(before.is_none(), || {
+            format!("{} was claimed before {before:?} of its partition", short(job.id))
+        });
+    }
+
+    /// Jobs were cancelled that no process had taken by their time.
+    pub(super) fn expired(&mut self, model: &Model, now: StoreTime) {
+        let filter = JobFilter { state: Some(JobState::Cancelled), ..JobFilter::default() };
+        for job in model.jobs(&filter, u32::MAX).unwrap_or_default() {
+            if job.error.as_deref() != Some(EXPIRED) || self.job(job.id).is_over {
+                continue;
+            }
+            let is_right = job.fence.0 == 0 && job.expires_at.is_some_and(|until| until <= now);
+            self.must(is_right || self.was_set, || {
+                format!("{} has begun, or is in time, and has expired", short(job.id))
+            });
+            self.over(job.id, model, now);
+        }
+    }
+
+    /// A job that waits for the last of many is due at most so long after it was accepted.
+    pub(super) fn is_due_in_time(&mut self, waiting: JobId, new: &NewJob, model: &Model) {
+        let Some(OnConflict::Debounce(most)) = new.key.as_ref().map(|key| key.on_conflict) else {
+            return;
+        };
+        let Some(job) = model.job(waiting).ok().flatten() else { return };
+        self.must(job.run_at <= job.created_at.after(most), || {
+            format!("{} is put off for longer than it may be", short(waiting))
+        });
     }
 }

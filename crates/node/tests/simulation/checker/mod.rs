@@ -10,6 +10,7 @@ mod keys;
 mod limits;
 mod losses;
 mod pauses;
+mod progress;
 mod runs;
 mod statements;
 mod traffic;

@@ -39,6 +39,7 @@ impl Checker {
             process,
             is_quarantined: job.lost > 1,
             is_done: false,
+            progress: None,
         });
         self.running.insert(run);
         let facts = self.job(job.id);

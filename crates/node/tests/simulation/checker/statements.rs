@@ -96,6 +96,8 @@ impl Checker {
                     if let scheduler_store::Enqueued::Replaced(other) = answer {
                         self.begins_anew(*other);
                         self.begun.retain(|id| id != other);
+                        self.job(*other).partition = None;
+                        self.is_due_in_time(*other, job, model);
                     }
                 }
             }
@@ -114,10 +116,10 @@ impl Checker {
     ) {
         match (request, answer) {
             (Request::Open(open), Answer::Open(_)) => self.opened(by, open, now),
-            (Request::Renew(renew), Answer::Renew(renewed)) if renewed.is_alive => {
-                if let Some(session) = self.sessions.get_mut(&renew.session) {
-                    session.renewed = now;
-                }
+            (Request::Renew(renew), Answer::Renew(renewed)) => {
+                let session = self.sessions.get_mut(&renew.session);
+                session.filter(|_| renewed.is_alive).iter_mut().for_each(|it| it.renewed = now);
+                self.progress_is_written(renew, renewed.is_alive, model);
             }
             (Request::Close(close), Answer::Close) => {
                 self.ends(close.session, Ended::Closed);
@@ -134,6 +136,10 @@ impl Checker {
                 }
                 for job in &polled.jobs {
                     self.claimed(job, poll.session, model, store_now);
+                    self.is_first_of_its_lane(job, model);
+                }
+                if !polled.expired.is_empty() {
+                    self.expired(model, store_now);
                 }
                 self.limits_are_kept(&polled.jobs, model, store_now);
             }
@@ -209,6 +215,9 @@ impl Checker {
         let name = short(job.id);
         let is_open = self.sessions.get(&session).is_some_and(|session| session.ended.is_none());
         self.must(is_open, || format!("{name} was claimed by a session that has ended"));
+        self.must(job.progress.is_none(), || {
+            format!("{name} begins with the progress of another run")
+        });
         // A job in a lane was due by the clock as it was when the store accepted or saw it.
         let was_due = self.was_set && job.partition.is_some();
         self.must(job.run_at <= store_now || was_due, || format!("{name} was claimed early"));
@@ -224,8 +233,12 @@ impl Checker {
             !run.is_done
                 || self.sessions.get(&run.session).is_none_or(|session| session.ended.is_some())
         });
+        self.is_of_its_partition(job);
         let facts = self.job(job.id);
         let (fence, is_over) = (facts.fence, facts.is_over);
+        let is_in_time = fence.0 > 0 || job.expires_at.is_none_or(|until| store_now < until);
+        self.must(is_in_time, || format!("{name} begins after its time"));
+        let facts = self.job(job.id);
         facts.is_of_tick = job.origin.as_ref().is_some_and(|origin| origin.tick.is_some());
         (facts.fence, facts.holder) = (job.fence, Some(session));
         (facts.schedule, facts.is_exclusive) = (schedule.clone(), is_exclusive);
@@ -261,6 +274,7 @@ impl Checker {
     ) {
         let (name, session) = (short(finish.held.job), finish.session);
         let Finished::Stored(state) = outcome else { return };
+        self.progress_is_exact(finish, model);
         let no_attempt =
             matches!(finish.end, End::Snooze { .. } | End::GiveBack | End::Undecodable { .. });
         let held = finish.held;
@@ -305,7 +319,7 @@ impl Checker {
     }
 
     /// A job has its outcome.
-    fn over(&mut self, job: JobId, model: &Model, store_now: StoreTime) {
+    pub(super) fn over(&mut self, job: JobId, model: &Model, store_now: StoreTime) {
         let facts = self.job(job);
         let was_over = std::mem::replace(&mut facts.is_over, true);
         // A job by hand, or one that is retried, moves no delay.
@@ -389,6 +403,7 @@ impl Checker {
             Command::Delete { job } => {
                 let facts = self.job(*job);
                 (facts.is_over, facts.is_deleted, facts.last_run) = (false, true, None);
+                facts.partition = None;
                 // Sent again, it is another job.
                 facts.is_parked_as_lost = None;
                 facts.has_left_key = false;

@@ -62,11 +62,16 @@ impl Checker {
             Request::Renew(renew) => Some(renew.session),
             _ => None,
         };
+        let mut progress = Vec::new();
+        if let Request::Renew(renew) = what {
+            self.sends_progress((process, life), renew);
+            progress.clone_from(&renew.progress);
+        }
         let Some(facts) = self.lives.get_mut(&process).filter(|facts| facts.life == life) else {
             return;
         };
         let others = facts.asked.values().filter(|asked| asked.channel == channel).count();
-        facts.asked.insert(request, Asked { channel, sent, lease_of, lease });
+        facts.asked.insert(request, Asked { channel, sent, lease_of, lease, progress });
         self.must(others == 0, || format!("two requests on {channel:?} at once"));
     }
 
@@ -94,6 +99,13 @@ impl Checker {
             && let Some(told) = life.polls.remove(&(request, polled.now))
         {
             life.told = told;
+        }
+        if let Ok(Answer::Renew(renewed)) = result
+            && renewed.is_complete
+        {
+            let written = asked.progress.iter();
+            let written = written.map(|(held, text)| ((held.job, held.fence), text.clone()));
+            life.written.extend(written);
         }
         let is_yes = match result {
             Ok(Answer::Renew(renewed)) => renewed.is_alive,

@@ -150,7 +150,9 @@ create table {s}.job (
   error text,
   traceparent text,
   -- The last ones that did not succeed: see `with_attempt`.
-  attempts text
+  attempts text,
+  -- The progress of its last run: a fraction, a space, and a text.
+  progress text
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
 -- A *line* is the ready jobs of one task, queue, priority and kind, by due time: a range of this index. A poll goes from line to
@@ -215,6 +217,8 @@ create table {s}.task_limit (
   -- Of a rate: nanoseconds from start to start, and the starts that are allowed at once.
   gap bigint,
   burst bigint,
+  -- The due jobs in a queue at which an enqueue is refused.
+  waiting bigint,
   -- Jobs of a partition start in their order: they go on behind one that is parked, or it holds them.
   ordered text collate "C" check (ordered in ('go_on', 'hold')),
   code text,

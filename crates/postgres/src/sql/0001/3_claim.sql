@@ -171,7 +171,7 @@ begin
     delete from {s}.job j using over
     where j.id = any(array[over.id]) and over.n <= {expired_max} and (over.n = 1 or over.total <= {claim_bytes_max})
     returning j.id, j.session, {ended_columns}, 'cancelled' as state, j.attempt, j.undecoded, j.lost, j.max_attempts,
-      '{expired}' as error, j.attempts),
+      '{expired}' as error, j.attempts, j.progress),
   freed as (
     delete from {s}.key k using gone g
     where g.key is not null and k.task = any(array[g.task]) and k.key = g.key and k.job = g.id and k.until is null),

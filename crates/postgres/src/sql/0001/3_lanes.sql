@@ -43,7 +43,7 @@ $$;
 
 create type {s}.limits as (
   task text, names text[], all_running bigint, all_gap bigint, all_burst bigint, each_running bigint, each_gap bigint, each_burst bigint,
-  ordered text);
+  all_waiting bigint, each_waiting bigint, ordered text);
 
 -- The limits of the task that has this name, or else of the first that had it.
 create function {s}.limits_of(p_name text) returns {s}.limits language plpgsql stable set {path} as $$
@@ -54,6 +54,7 @@ begin
   select coalesce(max(l.task), p_name), coalesce(string_to_array(string_agg(l.names, chr(31)), chr(31)), array[p_name]),
     max(l.running) filter (where l.scope = 'all'), max(l.gap) filter (where l.scope = 'all'), max(l.burst) filter (where l.scope = 'all'),
     max(l.running) filter (where l.scope = 'each'), max(l.gap) filter (where l.scope = 'each'), max(l.burst) filter (where l.scope = 'each'),
+    max(l.waiting) filter (where l.scope = 'all'), max(l.waiting) filter (where l.scope = 'each'),
     max(l.ordered) filter (where l.scope = 'each')
   into v from {s}.task_limit l where l.task = (
     select t.task from {s}.task_limit t where p_name = any(string_to_array(t.names, chr(31))) order by t.task <> p_name, t.task limit 1);
@@ -69,7 +70,7 @@ begin
   end if;
   v := {s}.limits_of(p_name);
   return v.all_running is not null or v.all_gap is not null or v.each_running is not null or v.each_gap is not null
-    or v.ordered is not null;
+    or v.all_waiting is not null or v.each_waiting is not null or v.ordered is not null;
 end $$;
 
 -- The jobs of a group.
@@ -344,7 +345,7 @@ define take_fenced(session, now, held_until) as $$
 freed as (
     delete from {s}.key k using fenced f
     where f.key is not null and k.task = any(array[f.task]) and k.key = f.key and k.job = f.id)
-  update {s}.job j set state = 'running', session = {session}, fence = f.fence, attempt = j.attempt + 1, started_at = {now},
+  update {s}.job j set state = 'running', session = {session}, fence = f.fence, attempt = j.attempt + 1, started_at = {now}, progress = null,
     key = case when j.is_key_until_start then null else j.key end, held_until = {held_until}
   from fenced f where j.id = any(array[f.id]) returning j.*
 $$;

@@ -65,7 +65,8 @@ end $$;
 
 -- Ends a job that was parked as lost by the end of its run, which went on (R4): it runs at most once, so that no other process
 -- has run it. Returns its state; none if it was not parked so, or the run says nothing about it.
-create function {s}.end_late(p_session uuid, p_job uuid, p_fence bigint, p_end text, p_error text, p_now timestamptz)
+create function {s}.end_late(
+  p_session uuid, p_job uuid, p_fence bigint, p_end text, p_error text, p_progress text, p_now timestamptz)
 returns text language plpgsql volatile set {path} as $$
 declare
   v {s}.job;
@@ -84,6 +85,7 @@ begin
   v.lost := 0;
   v.max_attempts := greatest(v.max_attempts - 1, 1);
   v.undecoded := 0;
+  v.progress := coalesce(p_progress, v.progress);
   v.finished_at := p_now;
   v.error := case when p_end in ('done', 'gone') then null when p_end = 'cancelled' then v.error else p_error end;
   if p_end in ('done', 'gone', 'cancelled') then
@@ -91,7 +93,7 @@ begin
     perform {s}.keep_one(v, p_end = 'gone');
   else
     update {s}.job j set lost = 0, max_attempts = v.max_attempts, undecoded = 0, finished_at = v.finished_at, error = v.error,
-      attempts = v.attempts
+      attempts = v.attempts, progress = v.progress
     where j.id = v.id;
   end if;
   return v.state;
@@ -105,7 +107,7 @@ end $$;
 -- alone; without, a lock is an error after a moment.
 create function {s}.finish(
   p_sessions uuid[], p_jobs uuid[], p_fences bigint[], p_ends text[], p_waits bigint[], p_errors text[], p_limits bigint[],
-  p_least uuid, p_greatest uuid, p_skip_locked boolean)
+  p_least uuid, p_greatest uuid, p_skip_locked boolean, p_progress text[] default null)
 returns text[] language plpgsql volatile {plans} set lock_timeout = '100ms' as $$
 declare
   v_open uuid[] := array(select s.id from {s}.session s where s.id = any(p_sessions));
@@ -140,7 +142,8 @@ begin
   v_now := {clock};
   with f as materialized (
     select *, f.session = any(v_open) as is_open
-    from unnest(p_sessions, p_jobs, p_fences, p_ends, p_errors) with ordinality f(session, job, fence, word, end_error, n)
+    from unnest(p_sessions, p_jobs, p_fences, p_ends, p_errors, p_progress) with ordinality
+      f(session, job, fence, word, end_error, progress, n)
     where f.job <> all(v_locked)),
   gone as (
     delete from {s}.job j using f
@@ -156,7 +159,8 @@ begin
       case when f.word in ('done', 'gone') then null when f.word in ('failed', 'undecodable') then f.end_error
         when f.word = 'lost' then {lost_error(j.attempt)} else j.error end as error,
       case when f.word in ('done', 'gone') then j.attempts
-        else {s}.attempts_after(j, f.session, v_now, f.word, f.end_error) end as attempts),
+        else {s}.attempts_after(j, f.session, v_now, f.word, f.end_error) end as attempts,
+      coalesce(f.progress, j.progress) as progress),
   freed as (
     delete from {s}.key k using gone g
     where g.key is not null and k.task = any(array[g.task]) and k.key = g.key and k.job = g.id and k.until is null),
@@ -176,8 +180,8 @@ begin
   into v_numbers, v_states, v_ended, v_ends from gone g;
   if cardinality(v_numbers) is distinct from cardinality(p_jobs) then
     with f as materialized (
-      select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_waits, p_errors, p_limits) with ordinality
-        f(session, job, fence, word, wait, end_error, max, n)
+      select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_waits, p_errors, p_limits, p_progress) with ordinality
+        f(session, job, fence, word, wait, end_error, max, progress, n)
       where f.job <> all(v_locked) and f.word not in ('done', 'gone', 'cancelled')),
     again as (
       update {s}.job j set
@@ -193,6 +197,7 @@ begin
           else j.held_until end,
         finished_at = case when x.state = 'ready' then j.finished_at else v_now end,
         attempts = {attempts_after(j, f.session, v_now, f.word, f.end_error)},
+        progress = coalesce(f.progress, j.progress),
         is_cancel_requested = false
       from f join {s}.job y on y.id = any(array[f.job])
       cross join lateral (
@@ -221,10 +226,11 @@ begin
   end loop;
   if cardinality(v_numbers) is distinct from cardinality(p_jobs) then
     for r in
-      select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_errors) with ordinality f(session, job, fence, word, end_error, n)
+      select * from unnest(p_sessions, p_jobs, p_fences, p_ends, p_errors, p_progress) with ordinality
+        f(session, job, fence, word, end_error, progress, n)
       where f.n <> all(coalesce(v_numbers, '{}')) and f.job <> all(v_locked) order by f.job
     loop
-      v_late := {s}.end_late(r.session, r.job, r.fence, r.word, r.end_error, v_now);
+      v_late := {s}.end_late(r.session, r.job, r.fence, r.word, r.end_error, r.progress, v_now);
       if v_late is not null then
         v_numbers := v_numbers || r.n;
         v_states := v_states || v_late;

@@ -11,6 +11,39 @@ $$;
 -- Jobs come in by three functions: `enqueue_jobs` for programs, `enqueue_json` in a transaction of a program's own, and `enqueue` for
 -- people and other languages. The lists of the first two are made from `NEW_JOB_COLUMNS`.
 
+-- An error if as many due jobs wait as the limit of a task or a partition allows. It is a guard: it takes no lock, counts each partition
+-- once, and reads no more entries than the limit has. Jobs that the store has are sent again, and no others.
+create function {s}.refuse_full(
+  p_id uuid[], p_task text[], p_queue text[], p_version bigint[], p_partition text[], p_guarded boolean[],
+  p_now timestamptz)
+returns void language plpgsql stable set {path} as $$
+declare
+  r record;
+  l {s}.limits;
+  v_waiting bigint;
+  v_is_each boolean;
+begin
+  for r in
+    select u.task, u.queue, u.version, coalesce(u.partition, '') as lane, array_agg(u.id) as ids
+    from unnest(p_id, p_task, p_queue, p_version, p_partition, p_guarded) with ordinality
+      u(id, task, queue, version, partition, guarded, n)
+    where u.guarded and not exists (select from {s}.job j where j.id = u.id)
+    group by u.task, u.queue, u.version, u.partition order by min(u.n)
+  loop
+    l := {s}.limits_of(r.task);
+    v_is_each := coalesce((select count(*) >= l.each_waiting from (
+      select from {s}.job j where j.task = r.task and j.queue = r.queue and (j.kind >> 5) = r.version and j.lane = r.lane
+      limit l.each_waiting) w), false);
+    v_waiting := case when v_is_each then l.each_waiting else l.all_waiting end;
+    continue when not v_is_each and coalesce((select count(*) < v_waiting from (
+      select from {s}.job j where j.task = r.task and j.queue = r.queue and j.lane is not null limit v_waiting) w), true);
+    continue when cardinality({s}.ended(r.ids, {sent_since(r.ids, p_now)})) = cardinality(r.ids);
+    raise exception '`%` is full: % jobs% wait', r.task, v_waiting, case when v_is_each then ' of partition `' || r.lane || '`' else '' end
+      using errcode = 'SCH02', hint = 'enqueue it later, or allow more by `waiting`',
+        detail = concat_ws(chr(31), v_waiting, r.task, case when v_is_each then r.lane end);
+  end loop;
+end $$;
+
 -- Enqueues a batch in which no identity stands twice; one answer for each job, in their order.
 --
 -- READ COMMITTED suffices: the identity is the primary key of `job`, and the primary key of `key` decides who has a key. All are
@@ -30,6 +63,9 @@ declare
   r record;
 begin
   {read_clock(v_now, p_not_after)}
+  if true = any(p_guarded) then
+    perform {s}.refuse_full(p_id, p_task, p_queue, p_version, p_partition, p_guarded, v_now);
+  end if;
   with new as (
     insert into {s}.job ({new_same}, run_at, expires_at, created_at)
     select {new_same_of_u}, d.run_at, {expires_at(u, d.run_at)}, v_now
@@ -70,6 +106,7 @@ begin
       v_is_replaced := false;
       if r.replace then
         update {s}.job j set {new_replaced}, attempt = 0, lost = 0, undecoded = 0, error = null, attempts = null, held_until = null,
+          progress = null,
           run_at = case when r.debounce is not null then least(r.run_at, {after(j.created_at, r.debounce)}) else r.run_at end,
           expires_at = {expires_at(r, r.run_at)}
         where j.id = v_other and j.state = any(array['ready', '']) and j.key = r.key;
@@ -133,6 +170,7 @@ begin
     p_debounce => array[null::bigint], p_expires => array[enqueue.expires_at], p_expires_after => array[null::bigint],
     p_max_attempts => array[least(greatest(max_attempts, 1), 4294967295)], p_abandon => array[on_lost = 'abandon'],
     p_traceparent => array[enqueue.traceparent], p_partition => array[enqueue.partition],
+    p_guarded => array[exists (select from {s}.task_limit t where t.waiting is not null)],
     p_key_for => array[least(greatest(extract(epoch from key_for)::numeric, 0) * 1000000, 300000000000000000)::bigint],
     p_not_after => 'infinity', p_nudge => nudge) e;
   return v_id;

@@ -13,7 +13,7 @@ create view {s}.jobs as
   select j.id, j.task, {s}.as_json(j.payload) as payload, j.payload_version as version, j.state, j.partition, j.key, j.queue,
     (array['low', 'normal', 'high', 'urgent'])[j.priority + 1] as priority, j.run_at, j.attempt, j.max_attempts, j.lost,
     case when j.is_abandoned then 'abandon' else 'rerun' end as on_lost, j.schedule, j.tick, j.session, j.created_at, j.started_at,
-    j.finished_at, j.error
+    j.finished_at, j.error, j.progress
   from (
     select * from {s}.job
     union all

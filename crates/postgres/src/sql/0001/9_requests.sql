@@ -3,7 +3,8 @@
 
 -- READ COMMITTED suffices: the update compares the lease with the clock again after it has waited for the row.
 create function {s}.renew(
-  p_session uuid, p_lease bigint, p_clock_offset bigint, p_not_after timestamptz, out now timestamptz, out is_alive boolean)
+  p_session uuid, p_lease bigint, p_clock_offset bigint, p_not_after timestamptz, p_jobs uuid[], p_fences bigint[], p_progress text[],
+  out now timestamptz, out is_alive boolean, out is_complete boolean)
 language plpgsql volatile {plans} as $$
 #variable_conflict use_column
 begin
@@ -11,6 +12,17 @@ begin
   update {s}.session set lease_until = {after({clock}, p_lease)}, renewals = renewals + 1, clock_offset = p_clock_offset
   where id = p_session and lease_until > {clock} and {clock} <= p_not_after;
   is_alive := found;
+  is_complete := p_jobs is null;
+  if is_alive and not is_complete then
+    -- A job that another transaction has locked must not delay the lease.
+    with running as (
+      select j.id, u.progress from unnest(p_jobs, p_fences, p_progress) u(job, fence, progress)
+      join {s}.job j on j.id = any(array[u.job])
+      where j.session = p_session and j.fence = u.fence and j.state = any(array['running', '']) order by j.id
+      for no key update of j skip locked),
+    written as (update {s}.job j set progress = r.progress from running r where j.id = any(array[r.id]) returning j.id)
+    select count(*) = cardinality(p_jobs) into is_complete from written;
+  end if;
 end $$;
 
 -- The running jobs of a session.
