@@ -376,6 +376,9 @@ impl StoredLimits {
                 LimitScope::Each => found.each = row.limit(),
             }
         }
+        if found.each.ordered.is_some() {
+            found.each.running = Some(1);
+        }
         found.names.sort_unstable();
         found.names.dedup();
         found

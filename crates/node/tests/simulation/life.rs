@@ -52,6 +52,9 @@ const END: u64 = 160 * SECOND;
 pub(crate) fn live(seed: u64) -> Result<Figures, Fault> {
     let mut rng = Rng::new(u128::from(seed) << 32);
     let setup = Setup::draw(&mut rng);
+    // Jobs that run one by one take their time.
+    let is_ordered = setup.limits.as_ref().is_some_and(|limits| limits.each.ordered.is_some());
+    let end = if is_ordered { END * 4 } else { END };
     let mut world = World::new(seed, setup, rng);
     world.prepare();
     while let Some(event) = world.next_event() {
@@ -68,7 +71,7 @@ pub(crate) fn live(seed: u64) -> Result<Figures, Fault> {
             world.checker.check_all(&world.model);
             break;
         }
-        if world.now > END {
+        if world.now > end {
             return Err(Fault { seed, what: format!("not done at the end: {unfinished:?}") });
         }
         world.after(SECOND, Event::Look);

@@ -59,6 +59,8 @@ pub(crate) struct Checker {
     pub(super) begun: Vec<JobId>,
     /// The instants before which jobs of partitions with order may not start.
     pub(super) held: BTreeMap<JobId, StoreTime>,
+    /// The progress of the jobs of a renewal before it is executed.
+    pub(super) progress_before: Vec<(JobId, JobProgress)>,
 }
 
 #[derive(Debug)]

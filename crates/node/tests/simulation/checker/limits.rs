@@ -113,7 +113,8 @@ impl Checker {
 
     /// No job was due in the lane of a claimed one, and before it. One that was lost may wait for its turn in quarantine.
     pub(super) fn is_first_of_its_lane(&mut self, job: &StoredJob, model: &Model) {
-        if job.partition.is_none() || job.lost > 0 {
+        // Where order counts, one that has begun goes before all others.
+        if job.partition.is_none() || job.lost > 0 || self.begun.contains(&job.id) {
             return;
         }
         let filter = JobFilter { state: Some(JobState::Ready), ..JobFilter::default() };

@@ -27,6 +27,9 @@ impl Checker {
             None
         };
         self.frozen = reason.map(|reason| (model.state(), reason));
+        if let What::Node(Request::Renew(renew)) = &message.what {
+            self.note_progress(renew, model);
+        }
     }
 
     fn is_of_ended(&self, message: &Message, model: &Model) -> bool {

@@ -58,6 +58,9 @@ begin
     max(l.ordered) filter (where l.scope = 'each')
   into v from {s}.task_limit l where l.task = (
     select t.task from {s}.task_limit t where p_name = any(string_to_array(t.names, chr(31))) order by t.task <> p_name, t.task limit 1);
+  if v.ordered is not null then
+    v.each_running := 1;
+  end if;
   return v;
 end $$;
 
