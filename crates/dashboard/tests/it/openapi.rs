@@ -71,6 +71,7 @@ fn body(path: &str) -> Value {
             json!({ "matching": { "state": "parked" }, "dryRun": true })
         }
         path if path.ends_with("/limit") => json!({ "scope": "all", "running": 5 }),
+        path if path.contains("/partitions/") => json!({ "partition": "a" }),
         path if path.ends_with("/edit") => json!({ "payload": "1" }),
         _ => json!({}),
     }
@@ -95,7 +96,7 @@ fn every_route_answers_as_it_is_described() {
         let name = match &**path {
             path if path.ends_with("/enable") => "off",
             path if path.contains("/nodes/") => "web-1",
-            path if path.contains("/limit") => "mail",
+            path if path.contains("/limit") || path.contains("/partitions/") => "mail",
             _ => "tick",
         };
         let mut url = path.replace("{name}", name).replace("{id}", &job);

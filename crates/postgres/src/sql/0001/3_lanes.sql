@@ -146,7 +146,7 @@ define lane_room(lane, limits, now) as $$
     cross join lateral (
       select (select coalesce(pause.until, 'infinity') from {s}.pause
         where pause.scope = 'partition' and pause.name = {limits}.task || chr(31) || {lane}
-          and (pause.until is null or {micros(pause.until)} * 1000 > {now})) as until) paused)
+          and (pause.until is null or {micros(pause.until)} > {now} / 1000)) as until) paused)
 $$;
 
 -- The jobs of a task that run and have a partition.

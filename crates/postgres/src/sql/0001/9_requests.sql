@@ -205,7 +205,7 @@ begin
   from p cross join lateral {lane_room(p.lane, l, v_now)} y
   left join lateral (
     select h.scope, h.name, h.since, h.until, {paused_by(h)} as paused_by, h.reason from {s}.pause h
-    where h.scope = 'partition' and h.name = l.task || chr(31) || p.lane and (h.until is null or {micros(h.until)} * 1000 > v_now)) h on true
+    where h.scope = 'partition' and h.name = l.task || chr(31) || p.lane and (h.until is null or {micros(h.until)} > v_now / 1000)) h on true
   order by p.due desc, p.lane;
 end $$;
 
