@@ -36,7 +36,7 @@ impl Run {
     }
 
     /// Reports how far this run has come: a fraction from 0 to 1, and a text. People see the last one on the page, on the command line and as
-    /// [`StoredJob::progress`](crate::StoredJob::progress), also when the run has ended, until the job runs again.
+    /// [`StoredJob::progress`](crate::store::StoredJob::progress), also when the run has ended, until the job runs again.
     ///
     /// It sends no statement of its own, and may be called for each row of an import: it goes with the next renewal of the lease, a third of the
     /// lease later at most, and with the end of the run. In a simulation it is in the store at once. Of a run that is no job, or whose job another

@@ -72,7 +72,7 @@ fn text(#[payload] tenant: u8) {
 struct Books(Mutex<BTreeMap<String, Vec<u32>>>);
 
 #[job(name = "book", each(running = 1, ordered), partition = of.0, retry(max = 9, base = "20s"))]
-fn book(#[payload] of: (String, u32), run: Run, books: &Books) -> Result<(), String> {
+fn book(#[payload] of: (String, u32), run: &Run, books: &Books) -> Result<(), String> {
     if of.1 % 3 == 1 && run.attempt() < 3 {
         return Err("locked".to_owned());
     }

@@ -170,7 +170,8 @@ fn f_lk2_only_the_holder_releases_a_job() {
     assert_eq!(store.job(held.job).expect("an answer").expect("a job").state, JobState::Running);
     // It expires, and another one takes it.
     let lease = Duration::from_micros(1);
-    let renew = Renew { session: first, lease, clock_offset: None, not_after: END };
+    let renew =
+        Renew { session: first, lease, clock_offset: None, progress: Vec::new(), not_after: END };
     assert!(store.renew(&renew).expect("an answer").is_alive);
     let lease = cluster::eventually(crate::support::LIMIT, "its lease ends", || {
         let leases = poll(second, 0).leases;

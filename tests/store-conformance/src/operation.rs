@@ -56,7 +56,7 @@ pub(crate) enum Answer {
     CommandOutcome(Result<CommandOutcome, StoreError>),
     BulkOutcome(Result<BulkOutcome, StoreError>),
     Pruned(Result<u64, StoreError>),
-    Job(Result<Option<StoredJob>, StoreError>),
+    Job(Result<Option<Box<StoredJob>>, StoreError>),
     Jobs(Result<Vec<StoredJob>, StoreError>),
     Noted(Result<(), StoreError>),
     Actions(Result<Vec<Action>, StoreError>),
@@ -83,7 +83,7 @@ impl Operation {
             }
             Self::CommandAll(request) => Answer::BulkOutcome(store.command_all(request)),
             Self::Prune(request) => Answer::Pruned(store.prune(request)),
-            Self::Job(id) => Answer::Job(store.job(*id)),
+            Self::Job(id) => Answer::Job(store.job(*id).map(|job| job.map(Box::new))),
             Self::Jobs(filter, limit) => Answer::Jobs(store.jobs(filter, *limit)),
             Self::Note(action, adds) => Answer::Noted(store.note(action, *adds)),
             Self::Actions(filter, limit) => Answer::Actions(store.actions(filter, *limit)),

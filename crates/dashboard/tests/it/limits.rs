@@ -129,9 +129,6 @@ fn a_limit_is_set_and_restored_by_hand_by_operators_and_noted() {
     let again = json!({ "scope": "each", "rate": each["byHand"]["rate"] });
     assert_eq!(post("send", again).status, 202);
     for (body, word) in [
-        (json!({ "scope": "each", "running": 1, "ordered": "yes" }), "`go_on` or `hold`"),
-        (json!({ "scope": "each", "running": 2, "ordered": "go_on" }), "needs `running = 1`"),
-        (json!({ "reset": true, "ordered": "hold" }), "`reset` stands alone"),
         (json!({}), "`scope` is `all`"),
         (json!({ "scope": "every", "running": 1 }), "`scope` is `all`"),
         (json!({ "scope": "each" }), "it limits nothing"),
@@ -248,6 +245,14 @@ fn an_order_is_set_by_hand() {
     let each = &set["limits"][1]["byHand"];
     let text = "1 running, in order, none behind a parked one";
     assert_eq!((&each["ordered"], &each["text"]), (&json!("hold"), &json!(text)));
+    for (body, word) in [
+        (json!({ "scope": "each", "running": 1, "ordered": "yes" }), "`go_on` or `hold`"),
+        (json!({ "scope": "each", "running": 2, "ordered": "go_on" }), "needs `running = 1`"),
+        (json!({ "reset": true, "ordered": "hold" }), "`reset` stands alone"),
+    ] {
+        let refused = served.post("/api/v1/tasks/send/limit", &body.to_string());
+        assert!(refused.status == 400 && refused.body.contains(word), "{body}: {refused:?}");
+    }
     served.stop();
 }
 
