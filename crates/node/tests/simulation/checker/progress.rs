@@ -1,6 +1,6 @@
 //! The progress of runs: sent once, written by the owner alone, and exact at the end.
 
-use scheduler_store::{ClaimRef, Finish, JobProgress, JobState, Model, Renew, Store};
+use scheduler_store::{ClaimRef, End, Finish, JobProgress, JobState, Model, Renew, Store};
 
 use super::facts::{Checker, short};
 
@@ -58,6 +58,10 @@ impl Checker {
 
     /// The end of a run was stored: the job has the last progress that the run has reported.
     pub(super) fn progress_is_exact(&mut self, finish: &Finish, model: &Model) {
+        // Of those two the process knows no run.
+        if matches!(finish.end, End::GiveBack | End::Lost { .. }) {
+            return;
+        }
         let held = finish.held;
         let of_it = |run: &&super::facts::RunFacts| (run.job, run.fence) == (held.job, held.fence);
         let Some(last) = self.runs.iter().find(of_it).and_then(|run| run.progress.clone()) else {
