@@ -42,20 +42,17 @@ impl Limit {
 
     /// The number of jobs that run at once, at least 1. To run none, [pause](Jobs::pause_task) the kind.
     pub fn running(self, jobs: u32) -> Self {
-        let attribute = attributes(self.scope)[0];
-        self.set(attribute, jobs.to_string())
+        self.set_part(0, jobs.to_string())
     }
 
     /// The number of jobs that start in any window of a time: `100/1m`.
     pub fn rate(self, rate: impl Into<String>) -> Self {
-        let attribute = attributes(self.scope)[1];
-        self.set(attribute, rate.into())
+        self.set_part(1, rate.into())
     }
 
     /// The number of those that start at once after a rest; a tenth of them unless it is given.
     pub fn burst(self, jobs: u32) -> Self {
-        let attribute = attributes(self.scope)[2];
-        self.set(attribute, jobs.to_string())
+        self.set_part(2, jobs.to_string())
     }
 
     /// The jobs of each partition start in their order, each after the one before it has ended. It needs [`running(1)`](Self::running).
@@ -71,8 +68,7 @@ impl Limit {
 
     /// The number of due jobs at which an enqueue is refused, in a queue. It counts for kinds with a `waiting` in their code or settings.
     pub fn waiting(self, jobs: u32) -> Self {
-        let attribute = attributes(self.scope)[3];
-        self.set(attribute, jobs.to_string())
+        self.set_part(3, jobs.to_string())
     }
 
     /// The person or program that sets it.
@@ -87,6 +83,11 @@ impl Limit {
 
     fn of(scope: LimitScope) -> Self {
         Self { scope, texts: Vec::new(), by: String::new(), reason: String::new() }
+    }
+
+    fn set_part(self, part: usize, text: String) -> Self {
+        let attribute = attributes(self.scope)[part];
+        self.set(attribute, text)
     }
 
     fn set(mut self, attribute: Attribute, text: String) -> Self {
@@ -145,8 +146,7 @@ fn limit_of<'a>(scope: LimitScope, text: &impl Fn(Attribute) -> Option<&'a str>)
         Rate { starts, period, burst }
     });
     let on_park = text(Attribute::OnPark).and_then(|text| text.parse().ok()).unwrap_or_default();
-    let is_ordered = scope == LimitScope::Each
-        && text(Attribute::EachOrdered) == Some(true.to_string().as_str());
+    let is_ordered = scope == LimitScope::Each && text(Attribute::EachOrdered) == Some("true");
     let (running, waiting) = (count(running), count(waiting));
     StoredLimit { running, rate, waiting, ordered: is_ordered.then_some(on_park) }
 }

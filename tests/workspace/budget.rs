@@ -13,12 +13,12 @@ const BUDGETS: [(&str, usize, usize); 12] = [
     ("crates/api/src", 765, 75),
     ("crates/cli/src", 5_025, 68),
     ("crates/dashboard/src", 6_575, 95),
-    ("crates/expr/src", 4_245, 48),
+    ("crates/expr/src", 4_247, 48),
     ("crates/monitors/src", 1_025, 22),
-    ("crates/node/src", 2_570, 30),
-    ("crates/postgres/src", 3_655, 38),
+    ("crates/node/src", 2_555, 30),
+    ("crates/postgres/src", 3_660, 38),
     ("crates/sqlite/src", 3_860, 23),
-    ("crates/store/src", 5_690, 121),
+    ("crates/store/src", 5_692, 121),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

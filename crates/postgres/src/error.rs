@@ -102,6 +102,15 @@ pub(crate) fn is_about_data(error: &Error) -> bool {
 const TOO_LATE: &str = "SCH01";
 const FULL: &str = "SCH02";
 
+/// The refusal that the functions of the schema have raised.
+fn refusal(db: &DbError) -> Option<Refusal> {
+    match db.code().code() {
+        TOO_LATE => Some(Refusal::TooLate),
+        FULL => full(db),
+        _ => None,
+    }
+}
+
 /// The refusal of jobs, from the details of the error.
 fn full(db: &DbError) -> Option<Refusal> {
     let mut parts = db.detail()?.split('\u{1F}').map(str::to_owned);
@@ -110,11 +119,10 @@ fn full(db: &DbError) -> Option<Refusal> {
 }
 
 pub(crate) fn store_error(error: &Error) -> StoreError {
+    if let Some(refusal) = error.as_db_error().and_then(refusal) {
+        return refusal.into();
+    }
     match error.as_db_error() {
-        Some(db) if db.code().code() == TOO_LATE => Refusal::TooLate.into(),
-        Some(db) if db.code().code() == FULL && full(db).is_some() => {
-            full(db).map_or(StoreError::Failed(String::new()), StoreError::from)
-        }
         Some(db) if !is_about_connection(error) => {
             StoreError::Failed(answer(db).replace('\n', "; "))
         }

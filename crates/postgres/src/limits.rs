@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use scheduler_store::{
-    Command, CommandOutcome, JobId, JobWait, LIMIT_COLUMNS, LimitDepth, PartitionDepth,
+    Command, CommandOutcome, JobId, JobPause, JobWait, LIMIT_COLUMNS, LimitDepth, PartitionDepth,
     PartitionOrder, Register, Room, Runners, SessionId, Signature, StoreError, StoreTime,
     StoredLimit, StoredLimits, WaitReason, empty_limit,
 };
@@ -108,11 +108,16 @@ fn change_limits<R>(
 /// The statement that reads jobs that are ready, and what may stand in their way: first the columns of a pause.
 pub(crate) const WAITS: &str = "select * from {s}.waits($1)";
 
+/// The pause at the beginning of a row; none if it has none.
+fn pause_beside(row: &Row) -> Result<Option<JobPause>, Error> {
+    match row.try_get::<_, Option<String>>("scope")? {
+        Some(_) => read_pause(row),
+        None => Ok(None),
+    }
+}
+
 pub(crate) fn read_wait(row: &Row) -> Result<JobWait, Error> {
-    let pause = match row.try_get::<_, Option<String>>("scope")? {
-        Some(_) => read_pause(row)?,
-        None => None,
-    };
+    let pause = pause_beside(row)?;
     let at = |name: &str| Ok::<_, Error>(row.try_get::<_, Option<At>>(name)?.map(|at| at.0));
     let room = |limit: &str, running: &str, opens_at: &str| {
         let limit = row.try_get::<_, Option<i64>>(limit)?.map(saturated);
@@ -139,9 +144,7 @@ pub(crate) fn read_partition(row: &Row) -> Result<PartitionDepth, Error> {
     let opens_at = row.try_get::<_, Option<At>>("opens_at")?.map(|at| at.0);
     let (due, running) = (count("due")?, count("running")?);
     let mut depth = PartitionDepth::new(row.try_get("partition")?, due, running, opens_at);
-    if row.try_get::<_, Option<String>>("scope")?.is_some() {
-        depth.pause = read_pause(row)?.map(|paused| paused.pause);
-    }
+    depth.pause = pause_beside(row)?.map(|paused| paused.pause);
     Ok(depth)
 }
 

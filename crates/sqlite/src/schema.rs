@@ -149,7 +149,8 @@ CREATE INDEX scheduler_schedule_over ON scheduler_schedule (cursor, name)
 CREATE INDEX scheduler_schedule_repair ON scheduler_schedule (name)
   WHERE waiting_id IS NOT NULL OR next = 'job';
 
--- Jobs that are paused: those of a task, or those in a queue.
+-- Jobs that are paused: those of a task, those in a queue, or those of a task in a partition, whose name is both with the byte 31
+-- between them.
 CREATE TABLE scheduler_pause (
   scope TEXT NOT NULL CHECK (scope IN ('task', 'queue', 'partition')),
   name TEXT NOT NULL,

@@ -198,7 +198,7 @@ impl Tx<'_> {
 
     pub(crate) fn close(&self, request: &Close) -> rusqlite::Result<()> {
         let session = request.session;
-        let end = |held| Finish { session, held, end: End::GiveBack, progress: None };
+        let end = |held| Finish::new(session, held, End::GiveBack);
         self.finish(&self.held(session)?.into_iter().map(end).collect::<Vec<_>>())?;
         self.end_session(request.session, None)
     }

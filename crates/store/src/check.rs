@@ -1,8 +1,7 @@
 //! The names, texts and payloads that every store can keep.
 
 use crate::column::{ColumnValue, NEW_JOB_COLUMNS};
-use crate::command::Command;
-use crate::command::PauseScope;
+use crate::command::{Command, PauseScope};
 use crate::error::Refusal;
 use crate::job::NewJob;
 use crate::schedule::ScheduleSpec;

@@ -432,10 +432,11 @@ impl StoredJob {
         (self.held_until.is_none(), self.place())
     }
 
-    /// When it is due: later than its place where an attempt of it waits in a partition with order.
+    /// When it is due: `run_at`, or later while it keeps its place in a partition with order.
     #[must_use]
     pub fn due_at(&self) -> StoreTime {
-        self.held_until.map_or(self.run_at, |until| until.max(self.run_at))
+        let held_until = self.held_until.filter(|_| self.state == JobState::Ready);
+        held_until.map_or(self.run_at, |until| until.max(self.run_at))
     }
 
     /// Cancels it because it has not begun by its time.

@@ -264,6 +264,7 @@ impl Poll {
         claim: &mut LaneClaim<S::Job>,
     ) -> (u32, Option<String>) {
         let (mut taken, mut last) = (0, None);
+        let lost_left = self.lost_limit.saturating_sub(claim.used.lost);
         while taken < room && open.iter().any(|lane| !lane.jobs.is_empty()) {
             for lane in &mut *open {
                 let Some(job) = lane.jobs.pop_front().filter(|_| taken < room) else { continue };
@@ -272,7 +273,8 @@ impl Poll {
                     last = Some(lane.lane.clone());
                     claim.jobs.push(job);
                 } else {
-                    claim.is_partial = true;
+                    // Without room for lost jobs another poll finds no more.
+                    claim.is_partial |= lost_left > 0 || !S::job(&job).is_quarantined();
                 }
             }
         }

@@ -21,7 +21,7 @@ pub struct Limit {
     /// The rate at which they start; none for any.
     pub rate: Option<Rate>,
     /// Of each partition: its jobs start in their order, each after the one before it has ended. None if they do not.
-    #[serde(default, with = "on_park_word")]
+    #[serde(default, with = "on_park_word", skip_serializing_if = "Option::is_none")]
     pub ordered: Option<OnPark>,
     /// The number of due jobs in a queue at which no more are [accepted](NewJob::is_guarded); none for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -398,6 +398,14 @@ pub struct Finish {
     pub progress: Option<JobProgress>,
 }
 
+impl Finish {
+    /// An end without a progress of the run.
+    #[must_use]
+    pub const fn new(session: SessionId, held: ClaimRef, end: End) -> Self {
+        Self { session, held, end, progress: None }
+    }
+}
+
 /// The answer to a [`Finish`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finished {

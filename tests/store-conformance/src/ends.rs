@@ -423,7 +423,7 @@ pub fn depths_count_what_is_unfinished_or_parked<T: TestStore>() {
     assert_eq!(counts, (0, 2, 1, 2), "one of them runs again");
 }
 
-/// The jobs of a task that were parked in a row, whoever ran them: one that is done ends that, one that is cancelled does not.
+/// A task has the number of its jobs that were parked in a row, in any process. A job that is done ends the row; a cancelled one does not.
 pub fn a_task_keeps_its_failures_in_a_row<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     // One stays, so that there is a depth.

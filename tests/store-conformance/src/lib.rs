@@ -81,6 +81,7 @@ macro_rules! store_conformance {
             fl_a_tick_is_claimed_from_its_partition
             fl_a_limit_by_hand_counts_at_once_and_survives_a_deploy
             fl_what_holds_for_a_poll_holds_for_its_partitions
+            fl_a_poll_without_room_for_lost_jobs_is_complete
             fl_jobs_that_do_not_run_take_no_place
             fl_a_job_of_what_is_full_is_refused
             fx_a_job_that_has_not_begun_by_its_time_is_cancelled

@@ -383,6 +383,22 @@ pub fn fl_what_holds_for_a_poll_holds_for_its_partitions<T: TestStore>() {
     assert_eq!((poll(100, 100), poll(100, 100)), (vec![6], vec![7]));
 }
 
+/// Nothing is gained by a poll that comes at once: the room of such jobs is full until a run ends.
+pub fn fl_a_poll_without_room_for_lost_jobs_is_complete<T: TestStore>() {
+    let (given, id) = Given::<T>::limited(Limit::default(), running(1));
+    given.add(1, "x");
+    for _ in 0..2 {
+        let held = given.poll_for(id, 1).jobs[0].held();
+        given.finish(id, held, End::Lost { after: Duration::ZERO, max_lost: 9 });
+    }
+    let poll = |lost_limit| {
+        let polled = given.ask().poll(&Poll { lost_limit, ..given.poll_of(id, &["a"]) }).unwrap();
+        (numbers(&polled.jobs), polled.is_partial)
+    };
+    assert_eq!(poll(0), (vec![], false));
+    assert_eq!(poll(1).0, [1]);
+}
+
 /// Cancelled, deleted and parked jobs take no place.
 pub fn fl_jobs_that_do_not_run_take_no_place<T: TestStore>() {
     let (given, id) = Given::<T>::limited(running(1), running(1));

@@ -55,6 +55,7 @@ fn row(app: &App, mut job: StoredJob, waits: &[JobWait]) -> Result<Job, Problem>
     let of_job = sessions.iter().find(|session| Some(session.id) == job.session);
     Ok(Job {
         node: of_job.map(|session| session.label.clone()),
+        run_at: Some(instant(job.due_at().utc())),
         schedule: origin.map(|origin| origin.schedule.clone()),
         tick: origin.and_then(|origin| origin.tick).map(instant),
         missed: origin.map(|origin| origin.missed),

@@ -303,3 +303,23 @@ fn jobs_that_expire_are_counted_by_their_task() {
     eventually(|| metric(&served, name).filter(|count| *count == 2.0));
     served.stop();
 }
+
+#[job(name = "book", each(running = 1, ordered), partition = account, retry(max = 3, base = "1h", cap = "1h"))]
+fn book(#[payload] account: u32) -> Result<(), String> {
+    Err(format!("{account} is locked"))
+}
+
+/// Its place in the order is when it was due first.
+#[test]
+fn a_job_that_is_tried_again_in_its_order_is_due_at_its_next_attempt() {
+    let tasks = |builder: scheduler::Builder| builder.tasks(scheduler::tasks![book]);
+    let served = with_store(&dashboard(), &Moody::new(), tasks);
+    let id = accepted(&served, book::job(7));
+    let shown = eventually(|| {
+        let shown = served.get(&format!("/api/v1/jobs/{id}")).json();
+        (shown["state"] == "ready" && shown["attempt"] == 1).then_some(shown)
+    });
+    assert_eq!(shown["waits"]["reason"], "later");
+    assert_eq!(shown["runAt"], shown["waits"]["dueAt"]);
+    served.stop();
+}

@@ -440,10 +440,17 @@ fn only_jobs_that_run_one_by_one_have_an_order() {
     let ordered = (EachOrdered, "true");
     assert_eq!(of_job(&[(EachRunning, "1"), ordered, (OnPark, "hold")]), [""; 0]);
     assert_eq!(of_job(&[(EachOrdered, "false"), (EachRunning, "2")]), [""; 0]);
+    // A text that is not known yet contradicts nothing.
+    assert_eq!(of_job(&[(EachRunning, "${slots:1}"), ordered]), [""; 0]);
+    assert_eq!(
+        of_job(&[(EachRunning, "1"), (EachOrdered, "${x:true}"), (OnPark, "hold")]),
+        [""; 0]
+    );
     let needs = "`each.ordered` needs `running = 1`: jobs that run beside each other have no order; \
                  write `running = 1`";
     assert_eq!(of_job(&[(EachRunning, "2"), ordered]), [needs]);
     assert_eq!(of_job(&[ordered]), [needs]);
+    assert_eq!(of_job(&[(EachRunning, "-"), ordered]), [needs]);
     let useless = "`each.on_park` is of no use without `each.ordered`: it says who goes on behind a parked job; \
                    add `ordered = true`";
     assert_eq!(of_job(&[(EachRunning, "1"), (OnPark, "hold")]), [useless]);

@@ -246,15 +246,18 @@ impl Together<'_> {
     /// Reports an order of jobs that may run beside each other, and a rule for parked ones without an order.
     fn check_order(&self) -> Option<AttributeError> {
         let (ordered, running) = (Attribute::EachOrdered, Attribute::EachRunning);
-        let is_ordered = self.text(ordered) == Some("true");
-        if self.has(Attribute::OnPark) && !is_ordered {
+        let given = self.text(ordered);
+        if self.has(Attribute::OnPark) && matches!(given, None | Some("false")) {
             let reason = Wording::default().name(Attribute::OnPark).text(" is of no use without ");
             let reason = reason.name(ordered).text(": it says who goes on behind a parked job");
             let help = Wording::new("add ").set(ordered, "true");
             let fault = AttributeError::new(Attribute::OnPark, reason).about_presence();
             return Some(fault.with_help(help));
         }
-        if !is_ordered || self.text(running) == Some("1") {
+        let one_by_one =
+            |text| !running.is_off(text) && running.parse_count(text).unwrap_or(1) == 1;
+        let is_one_by_one = self.text(running).is_some_and(one_by_one);
+        if given != Some("true") || is_one_by_one {
             return None;
         }
         let reason = Wording::default().name(ordered).text(" needs ").set(running, "1");

@@ -32,12 +32,7 @@ impl Node {
         let config = Arc::clone(&self.config);
         let task = config.task(&job.task).filter(|task| self.claims.within_limit(task) > 0);
         let Some(task) = task.filter(|_| is_working) else {
-            self.finishes.push(Finish {
-                session,
-                held: job.held(),
-                end: End::GiveBack,
-                progress: None,
-            });
+            self.finishes.push(Finish::new(session, job.held(), End::GiveBack));
             return;
         };
         let is_held = self.is_blocked(&job);
@@ -45,7 +40,7 @@ impl Node {
             // It is claimed only when it begins (R14): its process may die while it waits, and it takes a place of its limit. Given
             // back it would come again at once.
             let end = End::Snooze { after: self.config.poll_every };
-            self.finishes.push(Finish { session, held: job.held(), end, progress: None });
+            self.finishes.push(Finish::new(session, job.held(), end));
             return;
         }
         let job = Arc::new(job);
@@ -120,12 +115,7 @@ impl Node {
             effects.push(Effect::Cancel(held));
         } else if let Some(job) = self.claims.remove(held, now) {
             effects.push(Effect::Withdraw(held));
-            self.finishes.push(Finish {
-                session: job.session,
-                held,
-                end: End::Cancelled,
-                progress: None,
-            });
+            self.finishes.push(Finish::new(job.session, held, End::Cancelled));
         }
     }
 
@@ -220,12 +210,7 @@ impl Node {
         for held in stored {
             let is_known = self.claims.contains(*held) || ending.contains(&(held.job, held.fence));
             if !is_known {
-                self.finishes.push(Finish {
-                    session,
-                    held: *held,
-                    end: End::GiveBack,
-                    progress: None,
-                });
+                self.finishes.push(Finish::new(session, *held, End::GiveBack));
                 effects.push(Effect::Event(NodeEvent::GivenBack { held: *held }));
             }
         }

@@ -407,8 +407,7 @@ impl Node {
             let Some(job) = self.claims.remove(*held, now) else { continue };
             effects.push(Effect::Withdraw(*held));
             let end = scheduler_store::End::GiveBack;
-            let (session, progress) = (job.session, None);
-            self.finishes.push(Finish { session, held: *held, end, progress });
+            self.finishes.push(Finish::new(job.session, *held, end));
         }
     }
 

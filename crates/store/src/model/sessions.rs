@@ -82,8 +82,7 @@ impl ModelState {
 
     pub(super) fn close(&mut self, request: &Close, now: StoreTime) {
         for held in self.held(request.session) {
-            let (session, end) = (request.session, End::GiveBack);
-            self.finish(&Finish { session, held, end, progress: None }, now);
+            self.finish(&Finish::new(request.session, held, End::GiveBack), now);
         }
         self.end_session(request.session, None, now);
     }

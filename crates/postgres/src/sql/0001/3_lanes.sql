@@ -306,7 +306,8 @@ begin
       long := long + (v_row.kind & 4 > 0)::integer;
       bytes := bytes + case when v_row.kind & 4 = 0 then v_row.bytes else 0 end;
       if (v_row.kind & 2 > 0 and lost > p_lost) or (v_row.kind & 4 > 0 and long > p_long) or (v_row.kind & 4 = 0 and bytes > p_bytes) then
-        is_partial := true;
+        -- Without room for lost jobs another poll finds no more.
+        is_partial := is_partial or p_lost > 0 or v_row.kind & 2 = 0;
         continue;
       end if;
       ids := ids || v_row.id;
