@@ -161,7 +161,7 @@ pub enum NodeEvent {
         /// Why.
         reason: String,
     },
-    /// The clock of this process differs from the store's by more than [`CLOCK_OFF`](scheduler_store::CLOCK_OFF). Told once until it does not.
+    /// The clock of this process differs from the store's by more than 2 s. Told once until it does not.
     ClockOff {
         /// By how many microseconds it is ahead.
         offset: i64,
