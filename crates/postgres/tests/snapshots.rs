@@ -5,7 +5,8 @@ use std::time::Duration;
 use postgres_server::Server;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    End, Enqueue, Finish, JobId, NewJob, SessionId, Store, StoreTime, StoredJob, When,
+    End, Enqueue, Finish, JobId, Limit, LimitSpec, NewJob, OnPark, Priority, Register, SessionId,
+    Store, StoreTime, StoredJob, When,
 };
 use store_conformance::TestStore;
 
@@ -35,20 +36,41 @@ impl HeldSnapshot {
         snapshot.batch_execute(begin).expect("a snapshot");
         let session = open(postgres.store(), 1);
         let held = Self { postgres, snapshot, session };
-        let jobs = (1_000..1_000 + gone).map(|number| NewJob::new(id(number), "a"));
-        for batch in jobs.collect::<Vec<_>>().chunks(1_000) {
-            held.enqueue(batch.to_vec());
-        }
-        while let claimed @ [_, ..] = &*held.claim(500) {
-            let end = |job: &StoredJob| Finish {
-                progress: None,
-                session,
-                held: job.held(),
-                end: End::Done,
-            };
-            held.store().finish(&claimed.iter().map(end).collect::<Vec<_>>()).expect("ends");
-        }
+        held.run((1_000..1_000 + gone).map(|number| NewJob::new(id(number), "a")).collect());
         held
+    }
+
+    /// One in which so many jobs of two partitions of a task with these limits have run.
+    fn of_lanes(server: &Server, all: Limit, each: Limit) -> Self {
+        let held = Self::of(server, 0);
+        let limits = vec![LimitSpec { task: "a".to_owned(), all, each, ..LimitSpec::default() }];
+        let register = Register {
+            session: held.session,
+            first_opened: StoreTime::from_micros(0),
+            definitions: Vec::new(),
+            limits,
+            not_after: END,
+        };
+        held.run((1_000..1_000 + GONE).map(lane_of).collect());
+        held.store().register(&register).expect("an answer");
+        held
+    }
+
+    /// Runs jobs, and all others.
+    fn run(&self, jobs: Vec<NewJob>) {
+        for batch in jobs.chunks(1_000) {
+            self.enqueue(batch.to_vec());
+        }
+        while let claimed @ [_, ..] = &*self.claim(500) {
+            self.end(claimed);
+        }
+    }
+
+    fn end(&self, claimed: &[StoredJob]) {
+        let session = self.session;
+        let end =
+            |job: &StoredJob| Finish { progress: None, session, held: job.held(), end: End::Done };
+        self.store().finish(&claimed.iter().map(end).collect::<Vec<_>>()).expect("ends");
     }
 
     fn store(&self) -> &dyn Store {
@@ -80,10 +102,15 @@ impl HeldSnapshot {
 
     /// The number of entries and pages of the index of ready jobs that were read so far.
     fn read(&mut self, server: &Server) -> i64 {
+        self.read_of(server, "'job_ready'")
+    }
+
+    /// The number of entries and pages of indexes that were read so far.
+    fn read_of(&mut self, server: &Server, indexes: &str) -> i64 {
         let sql = format!(
-            "select idx_tup_read + idx_blks_read + idx_blks_hit
+            "select sum(idx_tup_read + idx_blks_read + idx_blks_hit)::bigint
              from pg_stat_user_indexes join pg_statio_user_indexes using (indexrelid, schemaname, indexrelname)
-             where schemaname = '{}' and indexrelname = 'job_ready'",
+             where schemaname = '{}' and indexrelname in ({indexes})",
             self.schema()
         );
         // A connection reports its counters with a request that comes a second after the last report.
@@ -139,6 +166,101 @@ fn assert_idle_polls_read_little(held: &mut HeldSnapshot, server: &Server) {
     }
     let read = held.read(server) - before;
     assert!(read < 1_000, "50 idle polls read {read} entries and pages");
+}
+
+/// A job of one of two partitions.
+fn lane_of(number: u128) -> NewJob {
+    let partition = Some(["flood", "other"][usize::from(number % 10 == 0)].to_owned());
+    NewJob { partition, ..NewJob::new(id(number), "a") }
+}
+
+fn running(running: u32) -> Limit {
+    Limit { running: Some(running), ..Limit::default() }
+}
+
+#[test]
+fn fl18_claims_from_lanes_do_not_walk_jobs_that_are_gone() {
+    let Some(server) = server() else { return };
+    let none = Limit::default();
+    let ordered = Limit { ordered: Some(OnPark::Hold), ..running(1) };
+    for (all, each) in
+        [(none, none), (none, running(1_000)), (running(1_000), none), (none, ordered)]
+    {
+        let mut held = HeldSnapshot::of_lanes(server, all, each);
+        held.enqueue((20_000..22_000).map(lane_of).collect());
+        let indexes = "'job_lane', 'job_partition', 'job_limited', 'job_held'";
+        let before = held.read_of(server, indexes);
+        let mut count = 0;
+        for millis in 0..40 {
+            held.at(SECOND * 20 + Duration::from_millis(millis));
+            let claimed = held.claim(20);
+            count += claimed.len();
+            held.end(&claimed);
+        }
+        let read = held.read_of(server, indexes) - before;
+        println!("{read} entries and pages for {count} jobs with {all:?} and {each:?}");
+        // In a partition with order one starts at a time, and none while the walk rests.
+        assert!(count == 800 || each.ordered.is_some() && (4..20).contains(&count), "{count} jobs");
+        assert!(read < 200_000, "{count} jobs were claimed with {read} entries and pages");
+    }
+}
+
+#[test]
+fn fl18_limits_hold_where_jobs_that_are_gone_are_not_walked() {
+    let Some(server) = server() else { return };
+    for (all, each, most) in [(Limit::default(), running(3), 6), (running(5), running(4), 5)] {
+        let held = HeldSnapshot::of_lanes(server, all, each);
+        held.enqueue((20_000..20_800).map(lane_of).collect());
+        let mut going = Vec::new();
+        for millis in 0..40 {
+            held.at(SECOND * 20 + Duration::from_millis(millis));
+            going.extend(held.claim(500));
+            assert_eq!(going.len(), most, "after {millis} ms");
+            if millis % 3 == 0 {
+                held.end(&going.split_off(if millis % 2 == 0 { 0 } else { 2 }));
+            }
+        }
+    }
+}
+
+/// The jobs that ran are counted by each poll, also while none may start.
+#[test]
+fn fl18_a_limit_that_is_reached_costs_no_walk_over_jobs_that_ran() {
+    let Some(server) = server() else { return };
+    for (all, each) in [(running(5), Limit::default()), (Limit::default(), running(5))] {
+        let mut held = HeldSnapshot::of_lanes(server, all, each);
+        held.enqueue((20_001..20_009).map(lane_of).collect());
+        held.at(SECOND * 20);
+        assert_eq!(held.claim(20).len(), 5);
+        let indexes = "'job_lane', 'job_partition', 'job_limited'";
+        let before = held.read_of(server, indexes);
+        for millis in 0..100 {
+            held.at(SECOND * 20 + Duration::from_millis(millis));
+            assert_eq!(held.claim(20).len(), 0);
+        }
+        let read = held.read_of(server, indexes) - before;
+        println!("{read} entries and pages with {all:?} and {each:?}");
+        assert!(read < 100_000, "100 polls read {read} entries and pages");
+    }
+}
+
+/// An urgent job, and one of a partition that had none.
+#[test]
+fn fl18_a_job_before_those_of_the_last_claim_is_claimed_by_the_next_whole_walk() {
+    let Some(server) = server() else { return };
+    let held = HeldSnapshot::of_lanes(server, Limit::default(), Limit::default());
+    held.enqueue((20_000..20_100).map(lane_of).collect());
+    let next = |limit| held.claim(limit).iter().map(|job| job.id).collect::<Vec<_>>();
+    assert_eq!(next(2), [id(20_000), id(20_001)]);
+    held.enqueue(vec![
+        NewJob { priority: Priority::High, ..lane_of(1) },
+        NewJob { partition: Some("new".to_owned()), ..lane_of(2) },
+    ]);
+    assert_eq!(next(2), [id(20_010), id(20_002)]);
+    held.at(SECOND * 60);
+    let mut claimed = next(3);
+    claimed.sort_unstable();
+    assert_eq!(claimed, [id(1), id(2), id(20_020)]);
 }
 
 #[test]

@@ -3,5 +3,5 @@
 -- from changing it.
 revoke execute on function {functions} from public;
 revoke usage on type {s}.session, {s}.ended_session, {s}.schedule, {s}.job, {s}.key, {s}.pause, {s}.action, {s}.signature, {s}.done,
-  {s}.meta, {s}.jobs, {s}.line, {s}.walk, {s}.turn, {s}.limits, {s}.partition_order, {s}.task_limit, {s}.arrival, {s}.failing,
+  {s}.meta, {s}.jobs, {s}.line, {s}.walk, {s}.turn, {s}.place, {s}.limits, {s}.partition_order, {s}.task_limit, {s}.arrival, {s}.failing,
   {s}.firing, {s}.run_end from public;

@@ -159,9 +159,10 @@ create table {s}.job (
 -- line, and never walks jobs of other tasks, of other queues, with newer payloads than it knows, or of the future.
 create index job_ready on {s}.job (task, queue, priority, kind, run_at, id) where state = 'ready';
 -- A claim goes from lane to lane, and takes the first jobs of each.
-create index job_lane on {s}.job (task, queue, (kind >> 5), lane, priority desc, run_at, id) where lane is not null;
+create index job_lane on {s}.job (task, queue, (kind >> 5), lane, (-priority::integer), run_at, id) where lane is not null;
 -- A running job takes a place of the limits of its task and of its partition. Nothing else does, so that no place is ever lost.
-create index job_partition on {s}.job (task, partition) where state = 'running' and partition is not null;
+create index job_partition on {s}.job (task, partition, fence) where state = 'running' and partition is not null;
+create index job_limited on {s}.job (task, fence) where state = 'running' and partition is not null;
 -- In a partition with order none starts before one that has begun.
 create index job_held on {s}.job (task, partition, priority desc, run_at, id) where state = 'ready' and held_until is not null;
 -- A parked job may hold those behind it.
@@ -236,8 +237,12 @@ create table {s}.arrival (
   primary key (task, scope, partition)
 ) with (fillfactor = 50);
 
--- The lane of a group after which the claims of a process go on.
-create type {s}.turn as (task text, queue text, version bigint, lane text);
+-- A lane whose jobs before this one are gone, and the fence from which on jobs of its partition run.
+create type {s}.place as (lane text, rank integer, run_at timestamptz, id uuid, fence bigint);
+-- Where the claims of a process go on in a group of lanes: after this lane; until then, in these places alone, and all running jobs of the
+-- task have this fence or a later one.
+create type {s}.turn as (
+  task text, queue text, version bigint, lane text, rest interval, until timestamptz, fence bigint, places {s}.place[]);
 
 -- Changes by hand.
 create table {s}.action (

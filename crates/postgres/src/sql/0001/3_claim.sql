@@ -286,7 +286,7 @@ begin
       v_lines := array(select l from unnest(v_lines) l where l.task <> all(paused_tasks) and l.queue <> all(paused_queues));
     end if;
     v_groups := array(
-      select distinct row(l.task, l.queue, l.kind >> 5, null::text)::{s}.turn from unnest(v_lines) l where l.kind & 16 > 0);
+      select distinct {group_of(l)} from unnest(v_lines) l where l.kind & 16 > 0);
     v_lines := array(select l from unnest(v_lines) l where l.kind & 16 = 0);
     v_due := array(select l from unnest(v_lines) l where l.from_at <= poll.now);
     if cardinality(v_due) > 0 then

@@ -156,6 +156,7 @@ begin
     from {s}.job k where k.id = any(p_ids) and k.state = 'ready' order by k.id
   loop
     l := {s}.limits_of(j.task);
+    l.groups := {s}.ordered_groups(l);
     select p.* into v_paused from {s}.list_pauses() p
     where (p.scope = 'task' and p.name = j.task) or (p.scope = 'queue' and p.name = j.queue) limit 1;
     -- A job without a partition is in the one without a name only where it has a limit.
@@ -168,7 +169,7 @@ begin
     select count(*), count(*) filter (where s.pause_since is null or s.pause_until <= v_at) into alive, open
     from {s}.session s where s.lease_until > v_at and (s.queues is null or j.queue = any(s.queues)) and exists (
       select from unnest(s.tasks, s.versions) t(task, version) where t.task = j.task and t.version >= j.payload_version);
-    select l.all_running, case when l.all_running is not null then {all_running(l)} else 0 end, {all_arrival(l)}
+    select l.all_running, case when l.all_running is not null then (select r.n from {running(l, 0)} r) else 0 end, {all_arrival(l)}
     into all_limit, all_running, v_arrival;
     all_opens_at := case when {starts(v_arrival, v_now, l.all_gap, l.all_burst)} <= 0
       then {opens_at(v_arrival, v_now, l.all_gap, l.all_burst)} end;
@@ -177,7 +178,7 @@ begin
       case when ((y.o).has_begun is null, -(y.o).priority, (y.o).run_at, (y.o).head) < (not j.has_begun, -j.priority, j.place, j.id)
         then (y.o).head end
     into each_limit, each_running, each_opens_at, each_parked, each_head
-    from {lane_room(j.partition, l, v_now)} y;
+    from {lane_room(j.partition, l, v_now, null::{s}.place)} y;
     return next;
   end loop;
 end $$;
@@ -193,6 +194,7 @@ declare
   l {s}.limits := {s}.limits_of(p_task);
   v_now bigint := {micros({clock})} * 1000;
 begin
+  l.groups := {s}.ordered_groups(l);
   return query
   with d as (select j.lane, count(*) as n from {s}.job j where j.lane is not null and j.task = any(l.names) group by j.lane),
   r as (
@@ -202,7 +204,7 @@ begin
     select coalesce(d.lane, r.lane) as lane, coalesce(d.n, 0) as due, coalesce(r.n, 0) as running
     from d full join r on r.lane = d.lane order by 2 desc, 1 limit p_limit)
   select h.scope, h.name, h.since, h.until, h.paused_by, h.reason, p.lane, p.due, p.running, y.opens_at
-  from p cross join lateral {lane_room(p.lane, l, v_now)} y
+  from p cross join lateral {lane_room(p.lane, l, v_now, null::{s}.place)} y
   left join lateral (
     select h.scope, h.name, h.since, h.until, {paused_by(h)} as paused_by, h.reason from {s}.pause h
     where h.scope = 'partition' and h.name = l.task || chr(31) || p.lane and (h.until is null or {micros(h.until)} > v_now / 1000)) h on true
@@ -223,7 +225,8 @@ begin
   for v_task in select distinct n from {s}.task_limit t, unnest(string_to_array(t.names, chr(31))) n order by n loop
     continue when not {s}.is_limited(v_task);
     l := {s}.limits_of(v_task);
-    v_all := coalesce(l.all_running > {all_running(l)}, true) and coalesce({starts({all_arrival(l)}, v_now, l.all_gap, l.all_burst)} > 0, true);
+    l.groups := {s}.ordered_groups(l);
+    v_all := coalesce(l.all_running > (select r.n from {running(l, 0)} r), true) and coalesce({starts({all_arrival(l)}, v_now, l.all_gap, l.all_burst)} > 0, true);
     return query
     select d.queue, v_task, coalesce(sum(d.n) filter (where d.is_open), 0)::bigint, coalesce(sum(d.n) filter (where not d.is_open), 0)::bigint,
       count(*) filter (where d.is_open), count(*) filter (where not d.is_open),
@@ -232,7 +235,7 @@ begin
       select c.queue, c.n, c.oldest, v_all and y.by_running > 0 and y.by_rate > 0 as is_open
       from (
         select j.queue, j.lane, count(*) as n, min(j.run_at) as oldest from {s}.job j where j.lane is not null and j.task = v_task group by j.queue, j.lane) c
-      cross join lateral {lane_room(c.lane, l, v_now)} y) d
+      cross join lateral {lane_room(c.lane, l, v_now, null::{s}.place)} y) d
     group by d.queue order by d.queue;
   end loop;
 end $$;
