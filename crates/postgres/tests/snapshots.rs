@@ -36,7 +36,8 @@ impl HeldSnapshot {
         snapshot.batch_execute(begin).expect("a snapshot");
         let session = open(postgres.store(), 1);
         let held = Self { postgres, snapshot, session };
-        held.run((1_000..1_000 + gone).map(|number| NewJob::new(id(number), "a")).collect());
+        let jobs = (1_000..1_000 + gone).map(|number| NewJob::new(id(number), "a"));
+        held.run(&jobs.collect::<Vec<_>>());
         held
     }
 
@@ -51,13 +52,13 @@ impl HeldSnapshot {
             limits,
             not_after: END,
         };
-        held.run((1_000..1_000 + GONE).map(lane_of).collect());
+        held.run(&(1_000..1_000 + GONE).map(lane_of).collect::<Vec<_>>());
         held.store().register(&register).expect("an answer");
         held
     }
 
     /// Runs jobs, and all others.
-    fn run(&self, jobs: Vec<NewJob>) {
+    fn run(&self, jobs: &[NewJob]) {
         for batch in jobs.chunks(1_000) {
             self.enqueue(batch.to_vec());
         }
@@ -170,7 +171,7 @@ fn assert_idle_polls_read_little(held: &mut HeldSnapshot, server: &Server) {
 
 /// A job of one of two partitions.
 fn lane_of(number: u128) -> NewJob {
-    let partition = Some(["flood", "other"][usize::from(number % 10 == 0)].to_owned());
+    let partition = Some(["flood", "other"][usize::from(number.is_multiple_of(10))].to_owned());
     NewJob { partition, ..NewJob::new(id(number), "a") }
 }
 
