@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p scheduler-postgres --example figures`.
 //!
-//! Arguments: how many jobs (default 200000), and words that select cells (`burn`, `enqueue`, `future`).
+//! Arguments: how many jobs (default 200000), and words that select cells (`burn`, `enqueue`, `future`, `limits`).
 #![allow(clippy::disallowed_methods, reason = "it measures real time, on threads of its own")]
 
 use std::fs;
@@ -17,8 +17,8 @@ use postgres_server::Server;
 use scheduler_postgres::postgres::{Client, NoTls};
 use scheduler_postgres::{Builder, Postgres};
 use scheduler_store::{
-    End, Enqueue, Finish, JobId, NewJob, Open, Poll, Priority, SessionId, Store, StoreTime,
-    TaskRoom, Uuid, When,
+    End, Enqueue, Finish, JobId, Limit, LimitSpec, NewJob, Open, Poll, Priority, Register,
+    SessionId, Store, StoreTime, TaskRoom, Uuid, When,
 };
 
 fn main() {
@@ -47,10 +47,18 @@ fn main() {
     if wants("burn") {
         for workers in [1, 4] {
             for batch in [50, 200, 500] {
-                burn(&server, &mut admin, jobs, workers, batch, 0, false);
+                Burn { workers, batch, ..Burn::of(jobs) }.measure(&server, &mut admin);
             }
         }
-        burn(&server, &mut admin, jobs, 1, 200, 0, true);
+        Burn { is_relaxed: true, ..Burn::of(jobs) }.measure(&server, &mut admin);
+    }
+    if wants("limits") {
+        for workers in [1, 4] {
+            for is_limited in [false, true] {
+                Burn { workers, is_limited, flood: 1_000_000, ..Burn::of(jobs) }
+                    .measure(&server, &mut admin);
+            }
+        }
     }
     if let Some(folder) = std::env::var_os("FIGURES_FLOOR").filter(|_| wants("floor")) {
         for (workers, batch) in [(1, 50), (1, 200), (4, 50), (4, 200)] {
@@ -58,8 +66,9 @@ fn main() {
         }
     }
     if wants("future") {
-        burn(&server, &mut admin, 20_000, 1, 50, 0, false);
-        burn(&server, &mut admin, 20_000, 1, 50, 300_000, false);
+        for future in [0, 300_000] {
+            Burn { batch: 50, future, ..Burn::of(20_000) }.measure(&server, &mut admin);
+        }
     }
 }
 
@@ -100,51 +109,92 @@ fn enqueue(server: &Server, admin: &mut Client, count: u64, batch: usize) {
     meter.print(admin, &format!("enqueue by {batch}"), count);
 }
 
-fn burn(
-    server: &Server,
-    admin: &mut Client,
+/// A backlog, and those who work it off.
+struct Burn {
     count: u64,
     workers: u64,
     batch: u32,
+    /// Other jobs, which are due in a day.
     future: u64,
-    relaxed: bool,
-) {
-    let store = fresh(server, admin);
-    fill(&store, count, 1000, |job| job);
-    if future > 0 {
-        fill(&store, future, 1000, |job| NewJob {
-            id: JobId::from_uuid(Uuid::from_u128(!job.id.as_uuid().as_u128())),
+    /// Due jobs of one partition, which are not worked off.
+    flood: u64,
+    is_relaxed: bool,
+    /// The jobs have a thousand partitions, of which each has five running jobs at most.
+    is_limited: bool,
+}
+
+impl Burn {
+    fn of(count: u64) -> Self {
+        let (workers, batch, future, flood) = (1, 200, 0, 0);
+        Self { count, workers, batch, future, flood, is_relaxed: false, is_limited: false }
+    }
+
+    fn measure(&self, server: &Server, admin: &mut Client) {
+        let store = fresh(server, admin);
+        self.fill(&store);
+        for each in ["vacuum analyze", "checkpoint"] {
+            admin.batch_execute(each).expect("a vacuum");
+        }
+        let done = Arc::new(AtomicU64::new(0));
+        let meter = Meter::start(admin);
+        let threads: Vec<_> = (0..self.workers)
+            .map(|worker| {
+                let store = builder(server, "scheduler").relaxed_finishes(self.is_relaxed);
+                let (done, batch, count) = (Arc::clone(&done), self.batch, self.count);
+                thread::spawn(move || {
+                    work(&store.connect().expect("a store"), worker, batch, count, &done)
+                })
+            })
+            .collect();
+        let shares: Vec<u64> =
+            threads.into_iter().map(|each| each.join().expect("a worker")).collect();
+        let count = shares.iter().sum::<u64>();
+        assert!(count == self.count || self.flood > 0 && count >= self.count, "each job once");
+        meter.print(admin, &self.label(), count);
+        if self.workers > 1 {
+            println!("    shares {shares:?}");
+        }
+    }
+
+    fn fill(&self, store: &Postgres) {
+        let lane = |partition: String| self.is_limited.then_some(partition);
+        fill(store, self.count, 1000, |job| NewJob {
+            partition: lane(format!("p{}", job.id.as_uuid().as_u128() >> 64 & 1023)),
+            ..job
+        });
+        let other = |job: &NewJob| JobId::from_uuid(Uuid::from_u128(!job.id.as_uuid().as_u128()));
+        fill(store, self.flood, 1000, |job| NewJob {
+            id: other(&job),
+            partition: lane("flood".to_owned()),
+            ..job
+        });
+        fill(store, self.future, 1000, |job| NewJob {
+            id: other(&job),
             priority: Priority::High,
             when: When::After(Duration::from_secs(86_400)),
             ..job
         });
+        if self.is_limited {
+            let each = Limit { running: Some(5), ..Limit::default() };
+            let limits = vec![LimitSpec { task: "noop".to_owned(), each, ..LimitSpec::default() }];
+            let session = open(store, u64::MAX);
+            let (first_opened, definitions) = (StoreTime::from_micros(0), Vec::new());
+            let not_after = StoreTime::MAX;
+            let register = Register { session, first_opened, definitions, limits, not_after };
+            store.register(&register).expect("the limit");
+        }
     }
-    for each in ["vacuum analyze", "checkpoint"] {
-        admin.batch_execute(each).expect("a vacuum");
-    }
-    let done = Arc::new(AtomicU64::new(0));
-    let meter = Meter::start(admin);
-    let threads: Vec<_> = (0..workers)
-        .map(|worker| {
-            let store = builder(server, "scheduler").relaxed_finishes(relaxed);
-            let done = Arc::clone(&done);
-            thread::spawn(move || {
-                work(&store.connect().expect("a store"), worker, batch, count, &done)
-            })
-        })
-        .collect();
-    let shares: Vec<u64> = threads.into_iter().map(|each| each.join().expect("a worker")).collect();
-    assert_eq!(shares.iter().sum::<u64>(), count, "each job once");
-    let relaxed = if relaxed { ", relaxed" } else { "" };
-    let label = format!("burn {workers} x {batch}{relaxed}, {future} future");
-    meter.print(admin, &label, count);
-    if workers > 1 {
-        println!("    shares {shares:?}");
+
+    fn label(&self) -> String {
+        let Self { workers, batch, future, flood, is_relaxed, is_limited, .. } = self;
+        let relaxed = if *is_relaxed { ", relaxed" } else { "" };
+        let limited = if *is_limited { ", five of each of 1,024 partitions" } else { "" };
+        format!("burn {workers} x {batch}{relaxed}{limited}, {future} future, {flood} beside")
     }
 }
 
-fn work(store: &Postgres, worker: u64, batch: u32, count: u64, done: &AtomicU64) -> u64 {
-    let session = SessionId::from_uuid(Uuid::from_u128(u128::from(worker) + 1));
+fn open(store: &Postgres, number: u64) -> SessionId {
+    let session = SessionId::from_uuid(Uuid::from_u128(u128::from(number) + 1));
     let open = Open {
         queues: None,
         concurrency: 4,
@@ -158,6 +208,11 @@ fn work(store: &Postgres, worker: u64, batch: u32, count: u64, done: &AtomicU64)
         not_after: StoreTime::MAX,
     };
     store.open(&open).expect("a session");
+    session
+}
+
+fn work(store: &Postgres, worker: u64, batch: u32, count: u64, done: &AtomicU64) -> u64 {
+    let session = open(store, worker);
     let poll = Poll {
         session,
         tasks: vec![
@@ -167,7 +222,7 @@ fn work(store: &Postgres, worker: u64, batch: u32, count: u64, done: &AtomicU64)
         .into(),
         queues: None,
         limit: batch,
-        abandon_limit: 1,
+        abandon_limit: batch,
         lost_limit: 1,
         with_leases: false,
         not_after: StoreTime::MAX,

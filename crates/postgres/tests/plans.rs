@@ -4,8 +4,8 @@ use postgres_server::Server;
 use scheduler_postgres::Postgres;
 use scheduler_postgres::postgres::Client;
 use scheduler_store::{
-    End, Finish, JobFilter, JobId, JobState, Limit, LimitSpec, LimitsUsed, NewJob, OnLost, Poll,
-    Priority, Register, Store, StoreTime, StoredJob, TaskRoom, Uuid, When,
+    End, Finish, JobFilter, JobId, JobState, Limit, LimitSpec, LimitsUsed, NewJob, OnLost, OnPark,
+    Poll, Priority, Register, Store, StoreTime, StoredJob, TaskRoom, Uuid, When,
 };
 
 use crate::support::{
@@ -140,6 +140,49 @@ fn fl5_a_flooded_partition_is_not_walked() {
     assert!(beside < 40 * 60, "{beside} pages for 40 partitions beside it");
     let taken = store.poll(&poll_of(me, "a", 100)).expect("a poll").jobs;
     assert_eq!(taken.len(), 40);
+}
+
+/// The statistics are of a time at which no job ran, none was parked and none was tried again.
+#[test]
+fn fl5_other_jobs_that_run_or_are_parked_are_not_walked_whatever_the_statistics_say() {
+    let Some(server) = server() else { return };
+    let running = |running| Limit { running: Some(running), ..Limit::default() };
+    let ordered = Limit { ordered: Some(OnPark::Hold), ..running(1) };
+    for (all, each) in [
+        (Limit::default(), running(5)),
+        (running(5), Limit::default()),
+        (running(5), running(5)),
+        (Limit::default(), ordered),
+    ] {
+        let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+        let (schema, me) = (store.schema(), open(&store, 1));
+        let limits = vec![LimitSpec { task: "a".to_owned(), all, each, ..LimitSpec::default() }];
+        let (first_opened, definitions) = (StoreTime::from_micros(0), Vec::new());
+        let register = Register { session: me, first_opened, definitions, limits, not_after: END };
+        store.register(&register).expect("an answer");
+        enqueue(&store, (1_000..6_000).map(|number| NewJob::new(id(number), "b")).collect());
+        client.batch_execute(&format!("vacuum analyze {schema}.job")).expect("statistics");
+        let rows = "id, run_at, created_at, priority, is_abandoned, max_attempts, payload_version, task, queue, payload, partition";
+        let values =
+            "gen_random_uuid(), now(), now(), 1, false, 1, 0, 'b', 'default', '{}', 'p' || n";
+        client
+            .batch_execute(&format!(
+                "insert into {schema}.job ({rows}, state, fence, session)
+                 select {values}, 'running', n, {} from generate_series(1, 3000) n;
+                 insert into {schema}.job ({rows}, state, finished_at)
+                 select {values}, 'parked', now() from generate_series(1, 3000) n;
+                 insert into {schema}.job ({rows}, state, held_until)
+                 select {values}, 'ready', now() from generate_series(1, 3000) n",
+                uuid(1)
+            ))
+            .expect("others");
+        let partition = |number: u128| Some(format!("p{number}"));
+        let of = |number| NewJob { partition: partition(number), ..NewJob::new(id(number), "a") };
+        enqueue(&store, (1..=4).map(of).collect());
+        let looked = pages(&mut client, &poll(schema, "null").replace("100, 1, 1", "100, 100, 1"));
+        assert!(looked < 350, "{looked} pages with {all:?} and {each:?}");
+        assert_eq!(store.poll(&poll_of(me, "a", 100)).expect("a poll").jobs.len(), 4);
+    }
 }
 
 #[test]

@@ -160,13 +160,14 @@ create table {s}.job (
 create index job_ready on {s}.job (task, queue, priority, kind, run_at, id) where state = 'ready';
 -- A claim goes from lane to lane, and takes the first jobs of each.
 create index job_lane on {s}.job (task, queue, (kind >> 5), lane, (-priority::integer), run_at, id) where lane is not null;
--- A running job takes a place of the limits of its task and of its partition. Nothing else does, so that no place is ever lost.
-create index job_partition on {s}.job (task, partition, fence) where state = 'running' and partition is not null;
-create index job_limited on {s}.job (task, fence) where state = 'running' and partition is not null;
+-- A running job takes a place of the limits of its task and of its partition. Nothing else does, so that no place is ever lost. A
+-- condition on a state with an array implies that of no other index: while statistics say that none has entries they all cost the same.
+create index job_partition on {s}.job (task, partition, fence) where state = any(array['running', '']) and partition >= '';
+create index job_limited on {s}.job (task, fence) where state = any(array['running', '']) and partition is not null;
 -- In a partition with order none starts before one that has begun.
-create index job_held on {s}.job (task, partition, priority desc, run_at, id) where state = 'ready' and held_until is not null;
+create index job_held on {s}.job (task, partition, priority desc, run_at, id) where state = any(array['ready', '']) and held_until is not null;
 -- A parked job may hold those behind it.
-create index job_parked_partition on {s}.job (task, partition, id) where state = 'parked' and partition is not null;
+create index job_parked_partition on {s}.job (task, partition, id) where state = any(array['parked', '']) and partition is not null;
 -- Jobs that expire unless they are claimed.
 create index job_expiring on {s}.job (expires_at, id) where state = 'ready' and started_at is null and expires_at is not null;
 -- Jobs that are tried again, for their number and their list.

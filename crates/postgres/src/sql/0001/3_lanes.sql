@@ -119,7 +119,8 @@ $$;
 -- The jobs of a task that run and have a partition: their number, and the first fence.
 define running(limits, fence) as $$
 (select count(*) as n, min(r.fence) as fence from {s}.job r
-        where r.state = 'running' and r.partition is not null and r.task = any({limits}.names) and r.fence >= coalesce({fence}, 0))
+        where r.state = any(array['running', '']) and r.partition is not null and r.task = any({limits}.names)
+          and r.fence >= coalesce({fence}, 0))
 $$;
 
 -- The entries of the indexes of lanes that this transaction has read, as `ready_reads` counts them.
@@ -142,7 +143,7 @@ declare
 begin
   select j.id, true, j.priority, j.run_at, j.task, j.queue, j.kind >> 5, case when j.held_until > v_now then j.held_until end
   into v.head, v.has_begun, v.priority, v.run_at, v.task, v.queue, v.version, v.held_until
-  from {s}.job j where j.state = 'ready' and j.held_until is not null and j.task = any(p_limits.names) and j.partition = p_lane
+  from {s}.job j where j.state = any(array['ready', '']) and j.held_until is not null and j.task = any(p_limits.names) and j.partition = p_lane
   order by j.priority desc, j.run_at, j.id limit 1;
   if not found then
     select h.id, h.priority, h.run_at, h.task, h.queue, h.version
@@ -154,7 +155,7 @@ begin
     order by {rank(h)} limit 1;
   end if;
   if p_limits.ordered = 'hold' then
-    select j.id into v.parked from {s}.job j where j.state = 'parked' and j.partition = p_lane and j.task = any(p_limits.names)
+    select j.id into v.parked from {s}.job j where j.state = any(array['parked', '']) and j.partition = p_lane and j.task = any(p_limits.names)
     order by j.id limit 1;
   end if;
   return v;
@@ -181,8 +182,8 @@ define lane_room(lane, limits, now, place) as $$
       select case when {limits}.ordered is not null then {s}.order_of({limits}, {lane}, {now}) end as o offset 0) placed
     cross join lateral (
       select count(*) as n, min(r.fence) as fence from {s}.job r
-      where {limits}.each_running is not null and r.state = 'running' and r.partition = {lane} and r.task = any({limits}.names)
-        and r.fence >= coalesce(({place}).fence, 0)) running
+      where {limits}.each_running is not null and r.state = any(array['running', '']) and r.partition >= '' and r.partition = {lane}
+        and r.task = any({limits}.names) and r.fence >= coalesce(({place}).fence, 0)) running
     cross join lateral (
       select (select coalesce(pause.until, 'infinity') from {s}.pause
         where pause.scope = 'partition' and pause.name = {limits}.task || chr(31) || {lane}

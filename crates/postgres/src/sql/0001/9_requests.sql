@@ -199,7 +199,7 @@ begin
   with d as (select j.lane, count(*) as n from {s}.job j where j.lane is not null and j.task = any(l.names) group by j.lane),
   r as (
     select j.partition as lane, count(*) as n from {s}.job j
-    where j.state = 'running' and j.partition is not null and j.task = any(l.names) group by j.partition),
+    where j.state = any(array['running', '']) and j.partition >= '' and j.task = any(l.names) group by j.partition),
   p as (
     select coalesce(d.lane, r.lane) as lane, coalesce(d.n, 0) as due, coalesce(r.n, 0) as running
     from d full join r on r.lane = d.lane order by 2 desc, 1 limit p_limit)
