@@ -55,7 +55,7 @@ fn main() {
     if wants("limits") {
         for workers in [1, 4] {
             for is_limited in [false, true] {
-                Burn { workers, is_limited, flood: 1_000_000, ..Burn::of(jobs) }
+                Burn { workers, batch: 50, is_limited, flood: 1_000_000, ..Burn::of(jobs) }
                     .measure(&server, &mut admin);
             }
         }

@@ -163,16 +163,18 @@ fn fl5_other_jobs_that_run_or_are_parked_are_not_walked_whatever_the_statistics_
         enqueue(&store, (1_000..6_000).map(|number| NewJob::new(id(number), "b")).collect());
         client.batch_execute(&format!("vacuum analyze {schema}.job")).expect("statistics");
         let rows = "id, run_at, created_at, priority, is_abandoned, max_attempts, payload_version, task, queue, payload, partition";
-        let values =
-            "gen_random_uuid(), now(), now(), 1, false, 1, 0, 'b', 'default', '{}', 'p' || n";
+        let values = "gen_random_uuid(), now(), now(), 1, false, 1, 0";
+        let others = "'default', '{}', 'q' || n";
+        // One limit counts those of its task, the other those of its partition.
+        let task = if all.running.is_some() { "b" } else { "a" };
         client
             .batch_execute(&format!(
                 "insert into {schema}.job ({rows}, state, fence, session)
-                 select {values}, 'running', n, {} from generate_series(1, 3000) n;
+                 select {values}, '{task}', {others}, 'running', n, {} from generate_series(1, 3000) n;
                  insert into {schema}.job ({rows}, state, finished_at)
-                 select {values}, 'parked', now() from generate_series(1, 3000) n;
+                 select {values}, 'a', {others}, 'parked', now() from generate_series(1, 3000) n;
                  insert into {schema}.job ({rows}, state, held_until)
-                 select {values}, 'ready', now() from generate_series(1, 3000) n",
+                 select {values}, 'b', {others}, 'ready', now() from generate_series(1, 3000) n",
                 uuid(1)
             ))
             .expect("others");

@@ -162,8 +162,9 @@ create index job_ready on {s}.job (task, queue, priority, kind, run_at, id) wher
 create index job_lane on {s}.job (task, queue, (kind >> 5), lane, (-priority::integer), run_at, id) where lane is not null;
 -- A running job takes a place of the limits of its task and of its partition. Nothing else does, so that no place is ever lost. A
 -- condition on a state with an array implies that of no other index: while statistics say that none has entries they all cost the same.
+-- `partition >= ''` and `fence > 0` hold for all of them, and tell the two apart.
 create index job_partition on {s}.job (task, partition, fence) where state = any(array['running', '']) and partition >= '';
-create index job_limited on {s}.job (task, fence) where state = any(array['running', '']) and partition is not null;
+create index job_limited on {s}.job (task, fence) where state = any(array['running', '']) and partition is not null and fence > 0;
 -- In a partition with order none starts before one that has begun.
 create index job_held on {s}.job (task, partition, priority desc, run_at, id) where state = any(array['ready', '']) and held_until is not null;
 -- A parked job may hold those behind it.

@@ -43,7 +43,7 @@ $$;
 
 create type {s}.limits as (
   task text, names text[], all_running bigint, all_gap bigint, all_burst bigint, each_running bigint, each_gap bigint, each_burst bigint,
-  all_waiting bigint, each_waiting bigint, ordered text, groups {s}.turn[]);
+  all_waiting bigint, each_waiting bigint, ordered text, groups {s}.turn[], has_pauses boolean);
 
 -- The limits of the task that has this name, or else of the first that had it.
 create function {s}.limits_of(p_name text) returns {s}.limits language plpgsql stable set {path} as $$
@@ -61,6 +61,7 @@ begin
   if v.ordered is not null then
     v.each_running := 1;
   end if;
+  v.has_pauses := exists (select from {s}.pause where scope = 'partition');
   return v;
 end $$;
 
@@ -120,7 +121,7 @@ $$;
 define running(limits, fence) as $$
 (select count(*) as n, min(r.fence) as fence from {s}.job r
         where r.state = any(array['running', '']) and r.partition is not null and r.task = any({limits}.names)
-          and r.fence >= coalesce({fence}, 0))
+          and r.fence > 0 and r.fence >= coalesce({fence}, 0))
 $$;
 
 -- The entries of the indexes of lanes that this transaction has read, as `ready_reads` counts them.
@@ -186,7 +187,7 @@ define lane_room(lane, limits, now, place) as $$
         and r.task = any({limits}.names) and r.fence >= coalesce(({place}).fence, 0)) running
     cross join lateral (
       select (select coalesce(pause.until, 'infinity') from {s}.pause
-        where pause.scope = 'partition' and pause.name = {limits}.task || chr(31) || {lane}
+        where {limits}.has_pauses and pause.scope = 'partition' and pause.name = {limits}.task || chr(31) || {lane}
           and (pause.until is null or {micros(pause.until)} > {now} / 1000)) as until) paused)
 $$;
 
