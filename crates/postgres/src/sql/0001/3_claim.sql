@@ -226,9 +226,12 @@ declare
   v_walk {s}.walk := p_walk::{s}.walk;
   v_read bigint;
   v_groups {s}.turn[];
+  v_turns {s}.turn[] := p_turns::{s}.turn[];
   v_limited text[];
+  v_task integer;
   v_long bigint := 1;
   v_bytes bigint := {claim_bytes_max};
+  g {s}.turn;
   c record;
   b record;
   v_resumed timestamptz;
@@ -302,17 +305,34 @@ begin
     end if;
     if p_limit > 0 and cardinality(v_groups) > 0 then
       v_read := least(p_limit, p_abandon);
-      c := {s}.claim_lanes(p_session, v_groups, p_turns, poll.now, p_tasks, p_rooms,
-        case when exists (
-          select from unnest(v_due) l where p_rooms[array_position(p_tasks, l.task)] > 0 and (l.kind & 1 = 0 or p_abandon > 0)
-            and (l.kind & 2 = 0 or p_lost > 0))
-          then (v_read + 1) / 2 else v_read end, p_lost);
-      select p_limit - cardinality(c.jobs), p_abandon - cardinality(c.jobs) into p_limit, p_abandon;
-      select c.rooms, p_lost - c.lost, c.turns::text into p_rooms, p_lost, turns;
-      select is_partial or c.is_partial, c.is_full, least(v_resumed, c.opens_at) into is_partial, is_full, v_resumed;
-      select 1 - c.long, v_bytes - c.bytes into v_long, v_bytes;
-      return query select {claimed_job()} from unnest(c.jobs) job;
-      p_is_relaxed := p_is_relaxed and not found;
+      -- Without other due jobs that this poll could take they get all the room, else half of it.
+      if exists (
+        select from unnest(v_due) l where p_rooms[array_position(p_tasks, l.task)] > 0 and (l.kind & 1 = 0 or p_abandon > 0)
+          and (l.kind & 2 = 0 or p_lost > 0))
+      then
+        v_read := (v_read + 1) / 2;
+      end if;
+      v_groups := {groups_at(v_groups, v_turns)};
+      -- The jobs of a group run before those of the next are counted.
+      for i in 1 .. cardinality(v_groups) loop
+        g := v_groups[i];
+        v_task := array_position(p_tasks, g.task);
+        select * into c from {s}.choose_of_group(
+          g, poll.now, least((v_read + cardinality(v_groups) - i) / (cardinality(v_groups) - i + 1), p_rooms[v_task]), p_lost, v_long, v_bytes);
+        if c.ids <> '{}' then
+          return query select {claimed_job()} from {s}.take(p_session, poll.now, g.task, c.ids, c.keys, c.is_ordered) job;
+          p_is_relaxed := false;
+        end if;
+        select p_lost - c.lost, v_long - c.long, v_bytes - c.bytes into p_lost, v_long, v_bytes;
+        select is_partial or c.is_partial, is_full or c.is_full, least(v_resumed, c.opens_at) into is_partial, is_full, v_resumed;
+        v_read := v_read - cardinality(c.ids);
+        select p_limit - cardinality(c.ids), p_abandon - cardinality(c.ids) into p_limit, p_abandon;
+        p_rooms[v_task] := p_rooms[v_task] - cardinality(c.ids);
+        if c.turn is distinct from g then
+          v_turns := array(select t from unnest(v_turns) t where (t.task, t.queue, t.version) <> (g.task, g.queue, g.version)) || c.turn;
+          turns := v_turns::text;
+        end if;
+      end loop;
     end if;
     if p_limit > 0 and cardinality(v_due) > 0 then
       return query select {claimed_job()} from {s}.claim(

@@ -268,7 +268,7 @@ $$;
 -- looks again. Where the task has a limit of all its jobs, one lock stands for those of its lanes.
 create function {s}.choose_of_group(
   p_group {s}.turn, p_time timestamptz, p_room bigint, p_lost bigint, p_long bigint, p_bytes bigint,
-  out ids uuid[], out turn {s}.turn, out lost bigint, out long bigint, out bytes bigint, out is_partial boolean, out is_full boolean,
+  out ids uuid[], out keys text[], out turn {s}.turn, out lost bigint, out long bigint, out bytes bigint, out is_partial boolean, out is_full boolean,
   out opens_at timestamptz, out is_ordered boolean)
 language plpgsql volatile set {path} as $$
 #variable_conflict use_variable
@@ -295,8 +295,8 @@ declare
   v_looked {s}.place[] := '{}';
   v_places {s}.place[];
 begin
-  select '{}'::uuid[], 0, 0, 0, false, false, v_limits.ordered is not null
-  into ids, lost, long, bytes, is_partial, is_full, is_ordered;
+  select '{}'::uuid[], '{}'::text[], 0, 0, 0, false, false, v_limits.ordered is not null
+  into ids, keys, lost, long, bytes, is_partial, is_full, is_ordered;
   if p_group.until is not null and p_time not between p_group.until - '1 minute'::interval and p_group.until then
     select null, null, null into p_group.until, p_group.fence, p_group.places;
   end if;
@@ -350,7 +350,9 @@ begin
         select o.lane, o.n, o.by_running, o.fence, o.arrival, x.*,
           row_number() over (partition by o.n order by {rank(x)}) as k
         from open o cross join lateral (
-          select j.id, j.priority, j.run_at, j.kind, octet_length(j.payload) as bytes from {s}.job j
+          select j.id, j.priority, j.run_at, j.kind, octet_length(j.payload) as bytes,
+            case when j.is_key_until_start then j.key end as key
+          from {s}.job j
           where {in_group(p_group)} and j.lane = o.lane and {from_place(o)} and {not_expired(p_time)}
             and (j.held_until is null or j.held_until <= p_time)
           order by {rank(j)} limit greatest(o.size, 0) for update skip locked) x
@@ -361,7 +363,9 @@ begin
         with open as materialized {open_lanes(v_locked, v_per, v_limits, v_now, p_group)}
         select o.lane, o.n, o.by_running, o.fence, o.arrival, x.*
         from open o cross join lateral (
-          select j.id, j.priority, j.run_at, j.kind, octet_length(j.payload) as bytes from {s}.job j
+          select j.id, j.priority, j.run_at, j.kind, octet_length(j.payload) as bytes,
+            case when j.is_key_until_start then j.key end as key
+          from {s}.job j
           where j.id = any(array[o.head]) and {in_group(p_group)} and j.lane = o.lane for update skip locked) x
         where o.size > 0 order by o.n;
     end if;
@@ -390,6 +394,7 @@ begin
         continue;
       end if;
       ids := ids || v_row.id;
+      keys := keys || v_row.key;
       v_taken[v_row.n] := v_taken[v_row.n] + 1;
       if cardinality(ids) = v_room then
         turn.lane := v_row.lane;
@@ -456,54 +461,22 @@ freed as (
 $$;
 
 -- Gives jobs that are locked to a session, in their order.
-create function {s}.take(p_session uuid, p_now timestamptz, p_ids uuid[], p_is_ordered boolean) returns setof {s}.job
-language plpgsql volatile set {path} as $$
+create function {s}.take(p_session uuid, p_now timestamptz, p_task text, p_ids uuid[], p_keys text[], p_is_ordered boolean)
+returns setof {s}.job language plpgsql volatile set {path} as $$
 declare
   v_held timestamptz := case when p_is_ordered then p_now end;
 begin
   return query
   with fenced as materialized (
-    select o.*, nextval('{s}.fence') as fence from (
-      select j.id, j.task, case when j.is_key_until_start then j.key end as key
-      from unnest(p_ids) with ordinality i(id, n) join {s}.job j on j.id = any(array[i.id]) order by i.n) o),
+    select i.id, p_task as task, i.key, nextval('{s}.fence') as fence from unnest(p_ids, p_keys) i(id, key)),
   {take_fenced(p_session, p_now, v_held)};
 end $$;
 
--- Claims of all groups. Without other due jobs that the poll could take they get all the room, else half of it. The jobs of a group run before those of the next
--- are counted.
-create function {s}.claim_lanes(
-  p_session uuid, p_groups {s}.turn[], p_turns text, p_now timestamptz, p_tasks text[], p_rooms bigint[], p_limit bigint, p_lost bigint,
-  out jobs {s}.job[], out rooms bigint[], out lost bigint, out long bigint, out bytes bigint, out turns {s}.turn[],
-  out is_partial boolean, out is_full boolean, out opens_at timestamptz)
-language plpgsql volatile set {path} as $$
-#variable_conflict use_variable
-declare
-  v_groups {s}.turn[];
-  v_left bigint := p_limit;
-  v_task integer;
-  v_share bigint;
-  g {s}.turn;
-  c record;
-begin
-  select '{}'::{s}.job[], p_rooms, 0, 0, 0, p_turns::{s}.turn[], false, false into jobs, rooms, lost, long, bytes, turns, is_partial, is_full;
-  v_groups := array(
-    select coalesce(t, row(d.task, d.queue, d.version, null, null, null, null, null)::{s}.turn)
-    from (select distinct u.task, u.queue, u.version from unnest(p_groups) u) d
-    left join unnest(turns) t on t.task = d.task and t.queue = d.queue and t.version = d.version
-    order by d.task collate "C", d.queue collate "C", d.version);
-  for i in 1 .. cardinality(v_groups) loop
-    g := v_groups[i];
-    v_share := (v_left + cardinality(v_groups) - i) / (cardinality(v_groups) - i + 1);
-    v_task := array_position(p_tasks, g.task);
-    select * into c from {s}.choose_of_group(
-      g, p_now, least(v_share, rooms[v_task]), p_lost - lost, 1 - long, {claim_bytes_max} - bytes);
-    jobs := jobs || array(select t from {s}.take(p_session, p_now, c.ids, c.is_ordered) t order by t.fence);
-    select lost + c.lost, long + c.long, bytes + c.bytes into lost, long, bytes;
-    select is_partial or c.is_partial, is_full or c.is_full, least(opens_at, c.opens_at) into is_partial, is_full, opens_at;
-    v_left := v_left - cardinality(c.ids);
-    rooms[v_task] := rooms[v_task] - cardinality(c.ids);
-    if c.turn is distinct from g then
-      turns := array(select t from unnest(turns) t where (t.task, t.queue, t.version) <> (g.task, g.queue, g.version)) || c.turn;
-    end if;
-  end loop;
-end $$;
+-- The groups of lines, each where the claims of the process go on.
+define groups_at(lines, turns) as $$
+array(
+      select coalesce(t, d.g)
+      from (select distinct g from unnest({lines}) g) d
+      left join unnest({turns}) t on t.task = (d.g).task and t.queue = (d.g).queue and t.version = (d.g).version
+      order by (d.g).task collate "C", (d.g).queue collate "C", (d.g).version)
+$$;
