@@ -123,13 +123,7 @@ impl History {
         let past = self.0.get_or_insert_default();
         let counters = &mut past.counters;
         counters.skipped_at_least |= at_least;
-        let skipped = match reason {
-            SkipReason::Overlap => &mut counters.skipped_overlap,
-            SkipReason::Paused => &mut counters.skipped_paused,
-            SkipReason::Misfire => &mut counters.skipped_misfire,
-            SkipReason::Rescheduled => &mut counters.skipped_rescheduled,
-            SkipReason::Refused => &mut counters.skipped_refused,
-        };
+        let skipped = counters.skipped_mut(reason);
         *skipped = skipped.saturating_add(count);
         if let Some(totals) = &past.totals {
             totals.add(Totals { skipped: count, at_least, ..Totals::default() });

@@ -229,9 +229,25 @@ impl Counters {
     /// Skipped fire times, for any reason.
     #[must_use]
     pub fn skipped(&self) -> u64 {
-        let skipped = self.skipped_overlap.saturating_add(self.skipped_paused);
-        let skipped = skipped.saturating_add(self.skipped_misfire);
-        skipped.saturating_add(self.skipped_rescheduled).saturating_add(self.skipped_refused)
+        let counts = SkipReason::ALL.into_iter().map(|reason| self.skipped_by(reason));
+        counts.fold(0, u64::saturating_add)
+    }
+
+    /// Fire times skipped for a reason.
+    #[must_use]
+    pub fn skipped_by(&self, reason: SkipReason) -> u64 {
+        let mut counters = *self;
+        *counters.skipped_mut(reason)
+    }
+
+    pub(crate) fn skipped_mut(&mut self, reason: SkipReason) -> &mut u64 {
+        match reason {
+            SkipReason::Overlap => &mut self.skipped_overlap,
+            SkipReason::Paused => &mut self.skipped_paused,
+            SkipReason::Misfire => &mut self.skipped_misfire,
+            SkipReason::Rescheduled => &mut self.skipped_rescheduled,
+            SkipReason::Refused => &mut self.skipped_refused,
+        }
     }
 }
 
