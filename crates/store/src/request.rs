@@ -14,7 +14,8 @@ use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, NewJob, StoredJob};
 use crate::limit::LimitSpec;
 use crate::progress::JobProgress;
-use crate::schedule::{Next, RunEnd, ScheduleSpec, Skips, StoredSchedule, TickJob};
+use crate::schedule::{Next, RunEnd, ScheduleSpec, StoredSchedule, TickJob};
+use crate::skips::Skips;
 
 /// Opens a session.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use crate::command::{Command, CommandOutcome, Pause};
 use crate::id::{JobId, StoreTime, micros};
 use crate::job::{JobState, NewJob, OnLost, Payload, Priority, StoredJob};
 use crate::request::{Fire, Fired, OnBusy, RegisteredSchedule, Registration};
+use crate::skips::Skips;
 
 pub use scheduler_expr::Overlap;
 
@@ -135,35 +136,6 @@ pub struct ScheduleSpec {
     /// True if it was made while the program runs, and any process that knows the task may fire it; false if it stands in
     /// the code, and only processes with the same code fire it.
     pub is_dynamic: bool,
-}
-
-/// The numbers of skipped ticks, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Skips {
-    /// They came while a job was unfinished.
-    pub overlap: u64,
-    /// They came while no process could fire them.
-    pub missed: u64,
-    /// They came during a pause.
-    pub paused: u64,
-}
-
-impl Skips {
-    /// The sum over all reasons.
-    #[must_use]
-    pub const fn total(self) -> u64 {
-        self.overlap.saturating_add(self.missed).saturating_add(self.paused)
-    }
-
-    /// Both together.
-    #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
-        Self {
-            overlap: self.overlap.saturating_add(other.overlap),
-            missed: self.missed.saturating_add(other.missed),
-            paused: self.paused.saturating_add(other.paused),
-        }
-    }
 }
 
 /// A tick that becomes a job.
