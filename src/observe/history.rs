@@ -313,6 +313,7 @@ mod tests {
         record(&mut history, 4, 1, &Outcome::Cancelled);
         record(&mut history, 5, 1, &Outcome::Success);
         history.skip(SkipReason::Overlap, 2, false);
+        history.skip(SkipReason::Limit, 4, false);
         history.skip(SkipReason::Paused, 3, false);
         history.skip(SkipReason::Misfire, u64::MAX, false);
         history.skip(SkipReason::Rescheduled, 1, false);
@@ -330,6 +331,7 @@ mod tests {
             lost: 0,
             attempts: 8,
             skipped_overlap: 2,
+            skipped_limit: 4,
             skipped_paused: 3,
             skipped_misfire: u64::MAX,
             skipped_rescheduled: 1,

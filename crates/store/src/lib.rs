@@ -88,7 +88,7 @@ pub use schedule::{
 pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
 pub use scheduler_expr::OnPark;
 pub use session::{CLOCK_OFF, ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
-pub use skips::Skips;
+pub use skips::{JobBefore, Skips};
 pub use store::{Store, Watch, is_dry_run};
 pub use uuid::Uuid;
 pub use wait::{

@@ -10,7 +10,7 @@ use crate::command::{Command, CommandOutcome, Pause};
 use crate::id::{JobId, StoreTime, micros};
 use crate::job::{JobState, NewJob, OnLost, Payload, Priority, StoredJob};
 use crate::request::{Fire, Fired, OnBusy, RegisteredSchedule, Registration};
-use crate::skips::Skips;
+use crate::skips::{JobBefore, Skips};
 
 pub use scheduler_expr::Overlap;
 
@@ -436,8 +436,8 @@ pub enum FireStep {
 }
 
 impl StoredSchedule {
-    /// Fires a tick of a session that is alive. The schedule is busy if a job keeps others out.
-    pub fn fire(&mut self, request: &Fire, now: StoreTime, is_busy: bool) -> FireStep {
+    /// Fires a tick of a session that is alive.
+    pub fn fire(&mut self, request: &Fire, now: StoreTime, before: JobBefore) -> FireStep {
         let tick = request.job.as_ref();
         if !request.has_seen(self) {
             return FireStep::Answer(Fired::Refused(Some(Box::new(self.clone()))));
@@ -445,25 +445,30 @@ impl StoredSchedule {
         if now < request.cursor || tick.is_some_and(|job| now < job.tick) {
             return FireStep::Answer(Fired::TooEarly);
         }
-        let is_blocked = tick.is_some() && is_busy && self.is_exclusive();
+        let is_blocked = tick.is_some() && before != JobBefore::Ended && self.is_exclusive();
         if is_blocked && request.on_busy == OnBusy::Wait {
             return FireStep::Answer(Fired::Busy);
         }
         (self.cursor, self.next) = (request.cursor, request.next);
-        self.skips = self.skips.plus(request.skips);
-        match (tick, is_blocked, request.on_busy) {
+        let mut skips = request.skips;
+        let step = match (tick, is_blocked, request.on_busy) {
             (None, ..) => FireStep::Answer(Fired::Moved(None)),
             (Some(tick), false, _) => FireStep::Insert(tick.clone()),
             (Some(tick), true, OnBusy::Queue) => {
                 let skipped = self.waiting.replace(tick.clone());
-                self.skips.overlap += u64::from(skipped.is_some());
+                skips.overlap += u64::from(skipped.is_some());
                 FireStep::Answer(Fired::Queued)
             }
             (Some(_), true, _) => {
-                self.skips.overlap += 1;
+                skips.overlap += 1;
                 FireStep::Answer(Fired::Skipped)
             }
-        }
+        };
+        let is_limited = before == JobBefore::Limited && (tick.is_none() || is_blocked);
+        let limit = if is_limited { std::mem::take(&mut skips.overlap) } else { 0 };
+        skips.limit += limit;
+        self.skips = self.skips.plus(skips);
+        if limit > 0 { FireStep::Answer(Fired::Limited(limit)) } else { step }
     }
 
     /// Counts a tick that has become a job.

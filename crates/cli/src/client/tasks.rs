@@ -227,9 +227,13 @@ fn by_hand(schedule: &Schedule, zone: Zone, now: DateTime<Utc>) -> String {
 
 /// Ticks that became no jobs, by reason.
 fn skipped(ticks: &SkippedTicks) -> String {
-    let SkippedTicks { overlap, missed, paused } = ticks.clone();
-    let parts =
-        [(overlap, "the job before was unfinished"), (missed, "missed"), (paused, "paused")];
+    let SkippedTicks { overlap, limit, missed, paused } = ticks.clone();
+    let parts = [
+        (overlap, "the job before was unfinished"),
+        (limit, "the job before waited for a limit"),
+        (missed, "missed"),
+        (paused, "paused"),
+    ];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     parts.map(|(count, reason)| format!("{count} {reason}")).collect::<Vec<_>>().join(", ")
 }

@@ -126,7 +126,7 @@ fn a_task_is_shown_with_what_comes_and_what_was() {
     task["lastSuccess"] = "2026-03-27T10:00:07Z".into();
     task["durations"] = json!({ "p50Ms": 12.4, "p95Ms": 1_500.0, "maxMs": 90_000.0 });
     task["schedule"] = json!({ "fired": 52, "isOverridden": true, "overriddenBy": "anna", "overriddenAt": "2026-03-27T09:04:00Z",
-        "ruleBefore": "every 10m", "lastTick": "2026-03-27T11:00:00Z", "skipped": { "overlap": 3, "missed": 0, "paused": 1 } });
+        "ruleBefore": "every 10m", "lastTick": "2026-03-27T11:00:00Z", "skipped": { "overlap": 3, "limit": 2, "missed": 0, "paused": 1 } });
     let runs = json!({ "task": "shop::report", "hasMore": false, "runs": [
         { "number": 3, "startedAt": "2026-03-27T11:00:00Z", "outcome": "error", "tookMs": 0.5,
           "error": { "message": "disk full" } },
@@ -151,7 +151,7 @@ shop::report
   source     src/jobs.rs:7
   pool       default
   ticks      52 in all processes, the last Fri 2026-03-27 12:00 +01:00, 4m ago
-  skipped    3 the job before was unfinished, 1 paused
+  skipped    3 the job before was unfinished, 2 the job before waited for a limit, 1 paused
   runs       3, 2 failed
   took       12ms as a rule, 1.5s at the 95th percentile, 1m 30s at most
 

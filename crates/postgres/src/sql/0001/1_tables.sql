@@ -68,6 +68,7 @@ create table {s}.schedule (
   fired bigint not null default 0,
   last_fired timestamptz,
   skipped_overlap bigint not null default 0,
+  skipped_limit bigint not null default 0,
   skipped_missed bigint not null default 0,
   skipped_paused bigint not null default 0,
   pause_since timestamptz,
