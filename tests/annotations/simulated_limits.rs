@@ -200,6 +200,23 @@ fn each_partition_has_a_rate_of_its_own() {
     assert_eq!(done(&sim.jobs(), "text"), 12);
 }
 
+#[test]
+fn a_plan_has_the_limits_of_code_and_settings() {
+    let builder = scheduler::Scheduler::builder()
+        .tasks(scheduler::tasks![call, text])
+        .settings("prod.toml", "scheduler.tasks.text.each.running = 7")
+        .store(scheduler::store::Model::new());
+    let plan = plan(builder, "2026-01-01T00:00:00Z").expect("it could start");
+    let lines: Vec<&str> = plan.lines().map(str::trim).collect();
+    assert_eq!(
+        (lines[1], lines[3]),
+        (
+            "limit.rate = 6/1m, limit.burst = 2",
+            "each.running = 7, each.rate = 3/1s, each.burst = 2"
+        )
+    );
+}
+
 /// The job of a tick waits for its turn, and the ticks after it are skipped.
 #[test]
 fn ticks_that_are_skipped_because_of_a_limit_are_counted_apart() {
