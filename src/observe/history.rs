@@ -123,13 +123,7 @@ impl History {
         let past = self.0.get_or_insert_default();
         let counters = &mut past.counters;
         counters.skipped_at_least |= at_least;
-        let skipped = match reason {
-            SkipReason::Overlap => &mut counters.skipped_overlap,
-            SkipReason::Paused => &mut counters.skipped_paused,
-            SkipReason::Misfire => &mut counters.skipped_misfire,
-            SkipReason::Rescheduled => &mut counters.skipped_rescheduled,
-            SkipReason::Refused => &mut counters.skipped_refused,
-        };
+        let skipped = counters.skipped_mut(reason);
         *skipped = skipped.saturating_add(count);
         if let Some(totals) = &past.totals {
             totals.add(Totals { skipped: count, at_least, ..Totals::default() });
@@ -319,6 +313,7 @@ mod tests {
         record(&mut history, 4, 1, &Outcome::Cancelled);
         record(&mut history, 5, 1, &Outcome::Success);
         history.skip(SkipReason::Overlap, 2, false);
+        history.skip(SkipReason::Limit, 4, false);
         history.skip(SkipReason::Paused, 3, false);
         history.skip(SkipReason::Misfire, u64::MAX, false);
         history.skip(SkipReason::Rescheduled, 1, false);
@@ -336,6 +331,7 @@ mod tests {
             lost: 0,
             attempts: 8,
             skipped_overlap: 2,
+            skipped_limit: 4,
             skipped_paused: 3,
             skipped_misfire: u64::MAX,
             skipped_rescheduled: 1,

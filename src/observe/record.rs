@@ -32,6 +32,8 @@ use crate::run::Cause;
 pub enum SkipReason {
     /// A run of the task was in progress (`overlap`).
     Overlap,
+    /// The job before had not begun, because the durable task has a limit.
+    Limit,
     /// The task was paused.
     Paused,
     /// It was missed: no thread was free, or the process was suspended (`misfire`).
@@ -44,14 +46,15 @@ pub enum SkipReason {
 
 impl SkipReason {
     /// All reasons.
-    pub const ALL: [Self; 5] =
-        [Self::Overlap, Self::Paused, Self::Misfire, Self::Rescheduled, Self::Refused];
+    pub const ALL: [Self; 6] =
+        [Self::Overlap, Self::Limit, Self::Paused, Self::Misfire, Self::Rescheduled, Self::Refused];
 
-    /// The reason in one word: `overlap`, `paused`, `misfire`, `rescheduled` or `refused`.
+    /// The reason in one word: `overlap`, `limit`, `paused`, `misfire`, `rescheduled` or `refused`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Overlap => "overlap",
+            Self::Limit => "limit",
             Self::Paused => "paused",
             Self::Misfire => "misfire",
             Self::Rescheduled => "rescheduled",
@@ -199,6 +202,8 @@ pub struct Counters {
     pub attempts: u64,
     /// Fire times skipped because a run was in progress.
     pub skipped_overlap: u64,
+    /// Fire times skipped because the job before waited for a limit.
+    pub skipped_limit: u64,
     /// Fire times skipped because the task was paused.
     pub skipped_paused: u64,
     /// Fire times that were missed.
@@ -229,9 +234,26 @@ impl Counters {
     /// Skipped fire times, for any reason.
     #[must_use]
     pub fn skipped(&self) -> u64 {
-        let skipped = self.skipped_overlap.saturating_add(self.skipped_paused);
-        let skipped = skipped.saturating_add(self.skipped_misfire);
-        skipped.saturating_add(self.skipped_rescheduled).saturating_add(self.skipped_refused)
+        let counts = SkipReason::ALL.into_iter().map(|reason| self.skipped_by(reason));
+        counts.fold(0, u64::saturating_add)
+    }
+
+    /// Fire times skipped for a reason.
+    #[must_use]
+    pub fn skipped_by(&self, reason: SkipReason) -> u64 {
+        let mut counters = *self;
+        *counters.skipped_mut(reason)
+    }
+
+    pub(crate) fn skipped_mut(&mut self, reason: SkipReason) -> &mut u64 {
+        match reason {
+            SkipReason::Overlap => &mut self.skipped_overlap,
+            SkipReason::Limit => &mut self.skipped_limit,
+            SkipReason::Paused => &mut self.skipped_paused,
+            SkipReason::Misfire => &mut self.skipped_misfire,
+            SkipReason::Rescheduled => &mut self.skipped_rescheduled,
+            SkipReason::Refused => &mut self.skipped_refused,
+        }
     }
 }
 

@@ -344,7 +344,7 @@ pub fn check_wiring(builder: Builder) -> Result<(), StartError> {
     builder.sealed().prepared().map(drop)
 }
 
-/// All tasks as a text for a snapshot test: pool, rule, policies that are not the default, and the next
+/// All tasks as a text for a snapshot test: pool, rule, policies that are not the default, limits in code and settings, and the next
 /// five fire times of a scheduler that starts at an instant, without jitter. `dst_gap` and `dst_overlap` show in the
 /// fire times only.
 ///
@@ -409,7 +409,10 @@ fn write_task(
     let (name, pool) = (&facts.name, &facts.pool);
     // Writing to a text does not fail.
     let _ = writeln!(text, "{name:width$}  pool {pool:pools$}  {rule}");
-    let policies = policies(policy);
+    let mut policies = policies(policy);
+    for (attribute, limit) in task.durable.iter().flat_map(|durable| &durable.limits) {
+        policies.push(format!("{attribute} = {limit}"));
+    }
     if !policies.is_empty() {
         let _ = writeln!(text, "{:width$}  {}", "", policies.join(", "));
     }

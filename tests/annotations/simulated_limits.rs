@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use scheduler::store::{JobFilter, JobState, StoredJob};
 use scheduler::testing::*;
-use scheduler::{EnqueueError, Job, Limit, OnPark, Pause, Run, job, scheduled};
+use scheduler::{
+    EnqueueError, EventKind, Job, Limit, OnPark, Pause, Run, SkipReason, job, scheduled,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -62,6 +64,9 @@ fn mail(#[payload] order: Order) {
 #[scheduled(cron = "0 * * * * *", zone = "UTC", name = "report", durable, limit(running = 1))]
 fn report() {}
 
+#[scheduled(fixed_rate = "10s", name = "rated", durable, limit(rate = "1/57s"))]
+fn rated() {}
+
 #[job(name = "text", each(running = 2, rate = "3/1s", burst = 2), partition = tenant)]
 fn text(#[payload] tenant: u8) {
     assert!(tenant > 0);
@@ -106,7 +111,7 @@ fn bounded(#[payload] tenant: u8) {
 
 fn program(sim: Sim) -> Sim {
     sim.tasks(scheduler::tasks![
-        send, call, export, mail, report, text, code, index, bounded, book, ship
+        send, call, export, mail, report, rated, text, code, index, bounded, book, ship
     ])
 }
 
@@ -193,6 +198,41 @@ fn each_partition_has_a_rate_of_its_own() {
     assert_eq!(done(&sim.jobs(), "text"), 4, "two of each at once");
     sim.advance(secs(20));
     assert_eq!(done(&sim.jobs(), "text"), 12);
+}
+
+#[test]
+fn a_plan_has_the_limits_of_code_and_settings() {
+    let builder = scheduler::Scheduler::builder()
+        .tasks(scheduler::tasks![call, text])
+        .settings("prod.toml", "scheduler.tasks.text.each.running = 7")
+        .store(scheduler::store::Model::new());
+    let plan = plan(builder, "2026-01-01T00:00:00Z").expect("it could start");
+    let lines: Vec<&str> = plan.lines().map(str::trim).collect();
+    assert_eq!(
+        (lines[1], lines[3]),
+        (
+            "limit.rate = 6/1m, limit.burst = 2",
+            "each.running = 7, each.rate = 3/1s, each.burst = 2"
+        )
+    );
+}
+
+/// The job of a tick waits for its turn, and the ticks after it are skipped.
+#[test]
+fn ticks_that_are_skipped_because_of_a_limit_are_counted_apart() {
+    let mut sim = sim();
+    sim.advance(minutes(9));
+    let schedules = sim.schedules().list().expect("it answers");
+    let rated = schedules.iter().find(|schedule| schedule.definition.name == "rated");
+    let skips = rated.expect("it is registered").skips;
+    let counters = sim.snapshot("rated").counters;
+    assert_eq!((skips.limit, skips.overlap), (counters.skipped_limit, counters.skipped_overlap));
+    assert_eq!((counters.runs, skips.limit, skips.overlap), (10, 44, 0));
+    let limit = sim
+        .events()
+        .iter()
+        .any(|event| matches!(event.kind, EventKind::Skipped { reason: SkipReason::Limit, .. }));
+    assert!(limit, "an event says so");
 }
 
 /// Two of each three bookings fail at first; those behind them wait, and other accounts go on. So they do when a process dies.
@@ -306,6 +346,7 @@ fn settings_replace_limits_and_switch_them_off() {
             "bounded all: 1 running, 5 waiting",
             "bounded each: 3 waiting",
             "export all: 3 running",
+            "rated all: 1 starts in 57s",
             "report all: 1 running",
             "send each: 2 running, 100 starts in 60s, 10 at once",
             "ship each: 1 running, in order, none behind a parked one",

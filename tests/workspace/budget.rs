@@ -7,18 +7,18 @@ use crate::sources::{self, Source};
 /// The most code lines and types of a crate. They fall with the code; a commit that raises one says what it removed instead, or
 /// why nothing could go.
 const BUDGETS: [(&str, usize, usize); 12] = [
-    ("src", 23_250, 357),
+    ("src", 23_270, 357),
     ("scheduler-core/src", 8_080, 154),
     ("scheduler-macros/src", 2_730, 24),
     ("crates/api/src", 765, 75),
-    ("crates/cli/src", 5_025, 68),
+    ("crates/cli/src", 5_060, 68),
     ("crates/dashboard/src", 6_575, 95),
     ("crates/expr/src", 4_247, 48),
     ("crates/monitors/src", 1_025, 22),
     ("crates/node/src", 2_555, 30),
-    ("crates/postgres/src", 3_660, 38),
-    ("crates/sqlite/src", 3_860, 23),
-    ("crates/store/src", 5_692, 121),
+    ("crates/postgres/src", 3_662, 38),
+    ("crates/sqlite/src", 3_870, 23),
+    ("crates/store/src", 5_720, 122),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

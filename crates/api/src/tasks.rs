@@ -103,6 +103,7 @@ json! {
     /// Fire times that started no run, by reason.
     struct Skipped {
         overlap: u64,
+        limit: u64,
         paused: u64,
         misfire: u64,
         rescheduled: u64,
@@ -141,6 +142,7 @@ json! {
     /// Ticks that became no jobs, by reason.
     struct SkippedTicks {
         overlap: u64,
+        limit: u64,
         missed: u64,
         paused: u64,
     }

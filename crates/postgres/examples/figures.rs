@@ -119,7 +119,7 @@ struct Burn {
     /// Due jobs of one partition, which are not worked off.
     flood: u64,
     is_relaxed: bool,
-    /// The jobs have a thousand partitions, of which each has five running jobs at most.
+    /// The jobs have a thousand partitions. Each of those has five running jobs at most.
     is_limited: bool,
 }
 

@@ -227,12 +227,13 @@ pub(crate) fn fire(
     let Some(row) = rows.first() else { return Ok(Fired::Ended) };
     Ok(match row.try_get(0)? {
         "moved" => {
-            let is_claimed = row.try_get::<_, Option<Uuid>>(1)?.is_some();
-            let job = is_claimed.then(|| read_job(row, 1)).transpose()?;
+            let is_claimed = row.try_get::<_, Option<Uuid>>(2)?.is_some();
+            let job = is_claimed.then(|| read_job(row, 2)).transpose()?;
             Fired::Moved(job.map(Box::new))
         }
         "skipped" => Fired::Skipped,
         "queued" => Fired::Queued,
+        "limited" => Fired::Limited(row.try_get::<_, i64>(1)?.unsigned_abs()),
         "busy" => Fired::Busy,
         "too_early" => Fired::TooEarly,
         "ended" => Fired::Ended,

@@ -180,7 +180,7 @@ fn running(running: u32) -> Limit {
 }
 
 #[test]
-fn fl18_claims_from_lanes_do_not_walk_jobs_that_are_gone() {
+fn fl19_claims_from_lanes_do_not_walk_jobs_that_are_gone() {
     let Some(server) = server() else { return };
     let none = Limit::default();
     let ordered = Limit { ordered: Some(OnPark::Hold), ..running(1) };
@@ -207,7 +207,7 @@ fn fl18_claims_from_lanes_do_not_walk_jobs_that_are_gone() {
 }
 
 #[test]
-fn fl18_limits_hold_where_jobs_that_are_gone_are_not_walked() {
+fn fl19_limits_hold_where_jobs_that_are_gone_are_not_walked() {
     let Some(server) = server() else { return };
     for (all, each, most) in [(Limit::default(), running(3), 6), (running(5), running(4), 5)] {
         let held = HeldSnapshot::of_lanes(server, all, each);
@@ -226,7 +226,7 @@ fn fl18_limits_hold_where_jobs_that_are_gone_are_not_walked() {
 
 /// The jobs that ran are counted by each poll, also while none may start.
 #[test]
-fn fl18_a_limit_that_is_reached_costs_no_walk_over_jobs_that_ran() {
+fn fl19_a_limit_that_is_reached_costs_no_walk_over_jobs_that_ran() {
     let Some(server) = server() else { return };
     for (all, each) in [(running(5), Limit::default()), (Limit::default(), running(5))] {
         let mut held = HeldSnapshot::of_lanes(server, all, each);
@@ -247,7 +247,7 @@ fn fl18_a_limit_that_is_reached_costs_no_walk_over_jobs_that_ran() {
 
 /// An urgent job, and one of a partition that had none.
 #[test]
-fn fl18_a_job_before_those_of_the_last_claim_is_claimed_by_the_next_whole_walk() {
+fn fl19_a_job_before_those_of_the_last_claim_is_claimed_by_the_next_whole_walk() {
     let Some(server) = server() else { return };
     let held = HeldSnapshot::of_lanes(server, Limit::default(), Limit::default());
     held.enqueue((20_000..20_100).map(lane_of).collect());

@@ -1,9 +1,9 @@
 //! New jobs: of programs, in their transactions, and of ticks.
 
-use rusqlite::Transaction;
+use rusqlite::{Transaction, params};
 use scheduler_store::{
-    Enqueued, Fire, FireStep, Fired, JobState, Lanes as _, NewJob, OnConflict, Refusal, StoreError,
-    When, refuse_full,
+    Enqueued, Fire, FireStep, Fired, JobBefore, JobState, Lanes as _, NewJob, OnConflict, Refusal,
+    StoreError, When, refuse_full,
 };
 
 use crate::error::{self, is_busy};
@@ -72,8 +72,8 @@ impl Tx<'_> {
         let Some(mut schedule) = self.schedule(&request.schedule)? else {
             return Ok(Fired::Refused(None));
         };
-        let is_busy = self.busy(&request.schedule)?.is_some();
-        let fired = match schedule.fire(request, self.now, is_busy) {
+        let before = self.job_before(&request.schedule)?;
+        let fired = match schedule.fire(request, self.now, before) {
             FireStep::Answer(unchanged @ (Fired::Refused(_) | Fired::TooEarly | Fired::Busy)) => {
                 return Ok(unchanged);
             }
@@ -100,6 +100,21 @@ impl Tx<'_> {
         };
         self.write_schedule(&schedule)?;
         Ok(fired)
+    }
+
+    /// The job before a tick. Limits are read only if it is in a lane.
+    fn job_before(&self, schedule: &str) -> rusqlite::Result<JobBefore> {
+        let sql = "SELECT task, lane IS NOT NULL AND started_at IS NULL FROM scheduler_job \
+                   INDEXED BY scheduler_job_exclusive \
+                   WHERE schedule = ?1 AND is_exclusive <> 0 AND state IN ('ready', 'running')";
+        let job = self.first(sql, params![schedule], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?))
+        })?;
+        Ok(match job {
+            None => JobBefore::Ended,
+            Some((task, true)) if self.all_limits()?.of(&task).is_limited() => JobBefore::Limited,
+            Some(_) => JobBefore::Unfinished,
+        })
     }
 }
 

@@ -121,6 +121,7 @@ CREATE TABLE scheduler_schedule (
   fired INTEGER NOT NULL,
   last_fired INTEGER,
   skipped_overlap INTEGER NOT NULL,
+  skipped_limit INTEGER NOT NULL,
   skipped_missed INTEGER NOT NULL,
   skipped_paused INTEGER NOT NULL,
   pause_since INTEGER,

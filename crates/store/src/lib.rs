@@ -45,6 +45,7 @@ mod request;
 mod schedule;
 mod schedule_columns;
 mod session;
+mod skips;
 mod store;
 mod wait;
 
@@ -82,11 +83,12 @@ pub use request::{
 };
 pub use schedule::{
     FINISHED_SCHEDULE_RETENTION, FireStep, Next, Overlap, Override, Rule, RunEnd, ScheduleSpec,
-    Skips, StoredSchedule, TickJob, Timing,
+    StoredSchedule, TickJob, Timing,
 };
 pub use schedule_columns::{SCHEDULE_COLUMNS, damage_of, empty_schedule};
 pub use scheduler_expr::OnPark;
 pub use session::{CLOCK_OFF, ENDED_SESSION_RETENTION, SessionEnd, SessionInfo};
+pub use skips::{JobBefore, Skips};
 pub use store::{Store, Watch, is_dry_run};
 pub use uuid::Uuid;
 pub use wait::{

@@ -14,7 +14,8 @@ use crate::id::{JobId, SessionId, StoreTime};
 use crate::job::{ClaimRef, JobState, NewJob, StoredJob};
 use crate::limit::LimitSpec;
 use crate::progress::JobProgress;
-use crate::schedule::{Next, RunEnd, ScheduleSpec, Skips, StoredSchedule, TickJob};
+use crate::schedule::{Next, RunEnd, ScheduleSpec, StoredSchedule, TickJob};
+use crate::skips::Skips;
 
 /// Opens a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -323,6 +324,9 @@ pub enum Fired {
     Skipped,
     /// The cursor has moved, and the tick waits for the end of a job.
     Queued,
+    /// The cursor has moved, and so many ticks were skipped: a job waits for its turn, because its task has a limit. The tick, if there
+    /// was one, is one of them or waits for the end of the job.
+    Limited(u64),
     /// Nothing has changed: a job is unfinished.
     Busy,
     /// Nothing has changed: by the store's clock the tick is yet to come.

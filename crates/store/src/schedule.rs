@@ -10,6 +10,7 @@ use crate::command::{Command, CommandOutcome, Pause};
 use crate::id::{JobId, StoreTime, micros};
 use crate::job::{JobState, NewJob, OnLost, Payload, Priority, StoredJob};
 use crate::request::{Fire, Fired, OnBusy, RegisteredSchedule, Registration};
+use crate::skips::{JobBefore, Skips};
 
 pub use scheduler_expr::Overlap;
 
@@ -135,35 +136,6 @@ pub struct ScheduleSpec {
     /// True if it was made while the program runs, and any process that knows the task may fire it; false if it stands in
     /// the code, and only processes with the same code fire it.
     pub is_dynamic: bool,
-}
-
-/// The numbers of skipped ticks, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Skips {
-    /// They came while a job was unfinished.
-    pub overlap: u64,
-    /// They came while no process could fire them.
-    pub missed: u64,
-    /// They came during a pause.
-    pub paused: u64,
-}
-
-impl Skips {
-    /// The sum over all reasons.
-    #[must_use]
-    pub const fn total(self) -> u64 {
-        self.overlap.saturating_add(self.missed).saturating_add(self.paused)
-    }
-
-    /// Both together.
-    #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
-        Self {
-            overlap: self.overlap.saturating_add(other.overlap),
-            missed: self.missed.saturating_add(other.missed),
-            paused: self.paused.saturating_add(other.paused),
-        }
-    }
 }
 
 /// A tick that becomes a job.
@@ -464,8 +436,8 @@ pub enum FireStep {
 }
 
 impl StoredSchedule {
-    /// Fires a tick of a session that is alive. The schedule is busy if a job keeps others out.
-    pub fn fire(&mut self, request: &Fire, now: StoreTime, is_busy: bool) -> FireStep {
+    /// Fires a tick of a session that is alive.
+    pub fn fire(&mut self, request: &Fire, now: StoreTime, before: JobBefore) -> FireStep {
         let tick = request.job.as_ref();
         if !request.has_seen(self) {
             return FireStep::Answer(Fired::Refused(Some(Box::new(self.clone()))));
@@ -473,25 +445,30 @@ impl StoredSchedule {
         if now < request.cursor || tick.is_some_and(|job| now < job.tick) {
             return FireStep::Answer(Fired::TooEarly);
         }
-        let is_blocked = tick.is_some() && is_busy && self.is_exclusive();
+        let is_blocked = tick.is_some() && before != JobBefore::Ended && self.is_exclusive();
         if is_blocked && request.on_busy == OnBusy::Wait {
             return FireStep::Answer(Fired::Busy);
         }
         (self.cursor, self.next) = (request.cursor, request.next);
-        self.skips = self.skips.plus(request.skips);
-        match (tick, is_blocked, request.on_busy) {
+        let mut skips = request.skips;
+        let step = match (tick, is_blocked, request.on_busy) {
             (None, ..) => FireStep::Answer(Fired::Moved(None)),
             (Some(tick), false, _) => FireStep::Insert(tick.clone()),
             (Some(tick), true, OnBusy::Queue) => {
                 let skipped = self.waiting.replace(tick.clone());
-                self.skips.overlap += u64::from(skipped.is_some());
+                skips.overlap += u64::from(skipped.is_some());
                 FireStep::Answer(Fired::Queued)
             }
             (Some(_), true, _) => {
-                self.skips.overlap += 1;
+                skips.overlap += 1;
                 FireStep::Answer(Fired::Skipped)
             }
-        }
+        };
+        let is_limited = before == JobBefore::Limited && (tick.is_none() || is_blocked);
+        let limit = if is_limited { std::mem::take(&mut skips.overlap) } else { 0 };
+        skips.limit += limit;
+        self.skips = self.skips.plus(skips);
+        if limit > 0 { FireStep::Answer(Fired::Limited(limit)) } else { step }
     }
 
     /// Counts a tick that has become a job.

@@ -53,7 +53,7 @@ macro_rules! micros_of {
 }
 
 /// All columns of a schedule. A new one is a line here, one in the table of each store, and a field of [`StoredSchedule`].
-pub const SCHEDULE_COLUMNS: [Column<Row>; 47] = [
+pub const SCHEDULE_COLUMNS: [Column<Row>; 48] = [
     column!("name", String, row.definition.name),
     column!("task", String, row.definition.task),
     column!("payload_version", u32, row.definition.payload.version),
@@ -131,6 +131,7 @@ pub const SCHEDULE_COLUMNS: [Column<Row>; 47] = [
     column!("fired", u64, row.fired),
     column!("last_fired", Option<StoreTime>, row.last_fired),
     column!("skipped_overlap", u64, row.skips.overlap),
+    column!("skipped_limit", u64, row.skips.limit),
     column!("skipped_missed", u64, row.skips.missed),
     column!("skipped_paused", u64, row.skips.paused),
     column!(

@@ -199,6 +199,7 @@ impl Reports {
         let last = until.utc();
         let counts = [
             (SkipReason::Overlap, skips.overlap),
+            (SkipReason::Limit, skips.limit),
             (SkipReason::Misfire, skips.missed),
             (SkipReason::Paused, skips.paused),
         ];

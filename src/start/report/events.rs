@@ -281,6 +281,10 @@ fn why(event: &Event, holder: Option<&Longest>) -> Option<Why> {
             let note = blocking(event.task_name().unwrap_or_default(), blocked.is_some());
             return Some(Why { reason: "the run before was still in progress".to_owned(), note });
         }
+        (SkipReason::Limit, _) => {
+            let reason = "the job before waited for its turn: the task has a limit".to_owned();
+            return Some(Why { reason, note: String::new() });
+        }
         (SkipReason::Misfire, _) if event.task.as_ref().is_some_and(|task| task.is_durable) => {
             ("no process was there, or all of them were busy".to_owned(), String::new())
         }

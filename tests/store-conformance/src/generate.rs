@@ -371,8 +371,12 @@ impl Generator {
             missed: self.random.below(3),
             run_at: tick.after(self.wait()),
         });
-        let skips =
-            Skips { missed: self.random.below(3), paused: self.random.below(2), overlap: 0 };
+        let skips = Skips {
+            missed: self.random.below(3),
+            paused: self.random.below(2),
+            overlap: self.random.below(2),
+            limit: 0,
+        };
         Fire {
             session: self.session(model),
             schedule: name,

@@ -153,6 +153,7 @@ macro_rules! store_conformance {
             r3_a_tick_never_takes_the_place_of_another_job
             r11_jobs_of_a_schedule_do_not_overlap
             r12_a_tick_that_waits_becomes_a_job_when_the_other_ends
+            fl_a_tick_that_is_skipped_because_of_a_limit_is_counted_apart
             a_schedule_keeps_the_last_end_of_its_jobs
             r19_a_delay_counts_from_the_end_of_the_job
             r19_a_delay_counts_from_the_end_of_the_tick_that_waits

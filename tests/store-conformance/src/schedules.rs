@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use crate::given::{Given, SECOND, cron, delay, job};
+use crate::limits::limits;
 use crate::test_store::TestStore;
 use scheduler_store::StoreTime;
 use scheduler_store::{Command, CommandOutcome, End, Fire, Fired, OnBusy, Register, Registration};
-use scheduler_store::{JobState, Origin, Payload};
+use scheduler_store::{JobState, Limit, NewJob, Origin, Payload};
 use scheduler_store::{Next, Overlap, Rule, ScheduleSpec, Skips, Timing};
 use scheduler_store::{Refusal, StoreError};
 
@@ -15,8 +16,10 @@ pub fn r6_a_tick_fires_once_and_only_from_the_cursor_that_was_seen<T: TestStore>
     let (mut given, id) = Given::<T>::session();
     assert_eq!(given.register(id, &cron("s", Overlap::Allow)), Registration::New);
     given.wait(SECOND);
-    let fire =
-        Fire { skips: Skips { missed: 2, paused: 1, overlap: 0 }, ..given.fire_of(id, "s", 1) };
+    let fire = Fire {
+        skips: Skips { missed: 2, paused: 1, ..Skips::default() },
+        ..given.fire_of(id, "s", 1)
+    };
     assert_eq!(given.fire(&fire), Fired::Moved(None));
     let schedule = given.schedule("s");
     assert_eq!((schedule.cursor, schedule.fired, schedule.skips.total()), (given.now, 1, 3));
@@ -115,6 +118,61 @@ pub fn r11_jobs_of_a_schedule_do_not_overlap<T: TestStore>() {
     assert_eq!(given.command(&by_hand), CommandOutcome::Done, "its only attempt has failed");
     given.wait(SECOND);
     assert_eq!(given.fire(&given.fire_of(id, "s", 4)), Fired::Skipped, "one by hand counts, too");
+}
+
+/// Ticks that are skipped because the job before waits for a limit are counted apart: not if it has begun, and not of a task without
+/// limits.
+pub fn fl_a_tick_that_is_skipped_because_of_a_limit_is_counted_apart<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    given.register(id, &ScheduleSpec { max_attempts: 2, ..cron("s", Overlap::QueueOne) });
+    let limit = |given: &Given<T>, running: Option<u32>| {
+        let all = Limit { running, ..Limit::default() };
+        given.limit(id, limits("tick", all, Limit::default()), given.now);
+    };
+    let skips = |given: &Given<T>| {
+        let skips = given.schedule("s").skips;
+        (skips.overlap, skips.limit)
+    };
+    given.enqueue(NewJob::new(job(99), "tick"));
+    limit(&given, Some(1));
+    let other = given.claim(id, "tick");
+    given.wait(SECOND);
+    assert_eq!(given.fire(&given.fire_of(id, "s", 1)), Fired::Moved(None));
+    given.wait(SECOND);
+    let ticks = |given: &Given<T>, number, overlap| Fire {
+        skips: Skips { overlap, ..Skips::default() },
+        ..given.fire_of(id, "s", number)
+    };
+    assert_eq!(given.fire(&ticks(&given, 2, 2)), Fired::Skipped, "no poll has seen it due");
+    assert_eq!(given.poll(id, &["tick"]).jobs, []);
+    given.wait(SECOND);
+    assert_eq!(given.fire(&ticks(&given, 3, 2)), Fired::Limited(3));
+    let no_tick = Fire { job: None, ..ticks(&given, 4, 4) };
+    assert_eq!((given.fire(&no_tick), skips(&given)), (Fired::Limited(4), (3, 7)));
+    given.wait(SECOND);
+    for (number, answer) in [(5, Fired::Queued), (6, Fired::Limited(1))] {
+        let fire = Fire { on_busy: OnBusy::Queue, ..ticks(&given, number, 0) };
+        assert_eq!(given.fire(&fire), answer);
+        given.wait(SECOND);
+    }
+    assert_eq!(
+        (skips(&given), given.schedule("s").waiting.map(|tick| tick.id)),
+        ((3, 8), Some(job(6)))
+    );
+    limit(&given, None);
+    assert_eq!(given.fire(&ticks(&given, 7, 0)), Fired::Skipped, "there is no limit any more");
+    limit(&given, Some(1));
+    given.finish(id, other.held(), End::Done);
+    let claimed = given.claim(id, "tick");
+    given.wait(SECOND);
+    assert_eq!(given.fire(&ticks(&given, 8, 0)), Fired::Skipped, "it runs");
+    given.finish(id, claimed.held(), End::Failed { after: SECOND, error: "no".to_owned() });
+    given.enqueue(NewJob::new(job(98), "tick"));
+    given.claim(id, "tick");
+    given.wait(SECOND);
+    assert_eq!(given.poll(id, &["tick"]).jobs, []);
+    assert_eq!(given.fire(&ticks(&given, 9, 1)), Fired::Skipped, "it has begun");
+    assert_eq!(skips(&given), (7, 8));
 }
 
 /// The latest tick waits for the end of the job, however that ends.

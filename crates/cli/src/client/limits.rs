@@ -94,6 +94,24 @@ fn in_words(limit: &Limit) -> String {
     format!("{}: {}", of(limit), value(by_hand.or(limit.code.as_ref())))
 }
 
+/// The limits of a task, as they are answered.
+pub(super) fn of_task(api: &Api, task: &Value) -> Result<Vec<Value>, CliError> {
+    let mut answer: Value = api.get("/limits")?;
+    let all = answer["limits"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    Ok(all.into_iter().filter(|limit| limit["task"] == *task).collect())
+}
+
+/// A limit as the page of a task shows it: `each partition: 2 running, by hand by ada: slow; in the code: 5 running`.
+pub(super) fn with_author(limit: &Limit) -> String {
+    let set = limit.by_hand.as_ref().map(|hand| {
+        let [by, reason] = [&hand.by, &hand.reason].map(|text| plain(text));
+        let by = if by.is_empty() { by } else { format!(" by {by}") };
+        let reason = if reason.is_empty() { reason } else { format!(": {reason}") };
+        format!(", by hand{by}{reason}; in the code: {}", value(limit.code.as_ref()))
+    });
+    in_words(limit) + &set.unwrap_or_default()
+}
+
 fn of(limit: &Limit) -> &'static str {
     if limit.scope == "each" { "each partition" } else { "all jobs" }
 }

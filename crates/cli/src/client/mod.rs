@@ -7,7 +7,7 @@
 //! than the given one.
 
 use clap::Subcommand;
-use scheduler_api::{Action, Actions, ActionsQuery, Runs, Task};
+use scheduler_api::{Action, Actions, ActionsQuery, Limit, Runs, Task};
 use serde_json::Value;
 
 use crate::client::api::{ClientArgs, TaskArgs, TimeFormat, ask, query};
@@ -93,13 +93,22 @@ fn show(args: &TaskArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let (api, name) = (Api::new(&args.client.server, ctx)?, escaped(&args.name));
     let mut answer: Value = api.get(&format!("/tasks/{name}"))?;
     let mut runs: Value = api.get(&format!("/tasks/{name}/runs?limit=10"))?;
+    let limits = match answer["isDurable"].as_bool() {
+        // A store that is away does not keep the rest from being shown.
+        Some(true) => limits::of_task(&api, &answer["name"]).unwrap_or_default(),
+        _ => Vec::new(),
+    };
     if args.client.json {
         answer["runs"] = runs["runs"].take();
+        if !limits.is_empty() {
+            answer["limits"] = limits.into();
+        }
         return ctx.say(answer);
     }
+    let limits: Vec<Limit> = api.typed(limits.into())?;
     let (task, runs): (Task, Runs) = (api.typed(answer)?, api.typed(runs)?);
     let (now, look) = (ctx.now(), ctx.look());
-    ctx.write(&tasks::one(&task, &runs.runs, now, look))
+    ctx.write(&tasks::one(&task, &limits, &runs.runs, now, look))
 }
 
 #[derive(Clone, Debug, clap::Args)]

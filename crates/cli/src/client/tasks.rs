@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use scheduler_api::{FireTime, Run, Schedule, SkippedTicks, Task, Tasks};
+use scheduler_api::{FireTime, Limit, Run, Schedule, SkippedTicks, Task, Tasks};
 use scheduler_core::Tick;
 use scheduler_core::time::EventCount;
 use scheduler_core::trigger::Zone;
@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::client::api::{
     Api, ClientArgs, TimeFormat, duration, instant, local, plain, time, zone_of,
 };
+use crate::client::limits;
 use crate::client::table::{self, Cell, Tone};
 use crate::context::{Context, Look};
 use crate::error::{CliError, NO};
@@ -131,7 +132,13 @@ pub(super) fn age(length_of_time: TimeDelta) -> String {
 }
 
 /// One task with its next fire times and its last runs.
-pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> String {
+pub(super) fn one(
+    task: &Task,
+    limits: &[Limit],
+    runs: &[Run],
+    now: DateTime<Utc>,
+    look: Look,
+) -> String {
     let zone = zone_of(&task.zone);
     let mut lines = vec![plain(&task.name), String::new()];
     let mut row = |name: &str, value: String| {
@@ -150,6 +157,9 @@ pub(super) fn one(task: &Task, runs: &[Run], now: DateTime<Utc>, look: Look) -> 
     let pause = task.pause.clone().unwrap_or_default();
     row("reason", text(&pause.reason));
     row("until", time(&pause.until, zone));
+    for limit in limits {
+        row("limit", limits::with_author(limit));
+    }
     row("failing", since(&task.failing_since, zone, now));
     row(
         "at first",
@@ -227,9 +237,13 @@ fn by_hand(schedule: &Schedule, zone: Zone, now: DateTime<Utc>) -> String {
 
 /// Ticks that became no jobs, by reason.
 fn skipped(ticks: &SkippedTicks) -> String {
-    let SkippedTicks { overlap, missed, paused } = ticks.clone();
-    let parts =
-        [(overlap, "the job before was unfinished"), (missed, "missed"), (paused, "paused")];
+    let SkippedTicks { overlap, limit, missed, paused } = ticks.clone();
+    let parts = [
+        (overlap, "the job before was unfinished"),
+        (limit, "the job before waited for a limit"),
+        (missed, "missed"),
+        (paused, "paused"),
+    ];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     parts.map(|(count, reason)| format!("{count} {reason}")).collect::<Vec<_>>().join(", ")
 }

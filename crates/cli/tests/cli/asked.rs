@@ -124,9 +124,14 @@ fn a_task_is_shown_with_what_comes_and_what_was() {
         "clockChange": { "at": "2026-03-29T01:00:00Z", "offsetBefore": "+01:00", "offsetAfter": "+02:00", "isForward": true } }]);
     task["failingSince"] = "2026-03-27T11:01:00Z".into();
     task["lastSuccess"] = "2026-03-27T10:00:07Z".into();
+    task["isDurable"] = true.into();
+    let limits = json!({ "limits": [{ "task": "shop::report", "scope": "all", "code": { "text": "5 running" } },
+        { "task": "other", "scope": "all", "code": { "text": "9 running" } },
+        { "task": "shop::report", "scope": "each", "code": { "text": "2 running" },
+          "byHand": { "text": "1 running", "by": "ada", "reason": "their API is slow" } }] });
     task["durations"] = json!({ "p50Ms": 12.4, "p95Ms": 1_500.0, "maxMs": 90_000.0 });
     task["schedule"] = json!({ "fired": 52, "isOverridden": true, "overriddenBy": "anna", "overriddenAt": "2026-03-27T09:04:00Z",
-        "ruleBefore": "every 10m", "lastTick": "2026-03-27T11:00:00Z", "skipped": { "overlap": 3, "missed": 0, "paused": 1 } });
+        "ruleBefore": "every 10m", "lastTick": "2026-03-27T11:00:00Z", "skipped": { "overlap": 3, "limit": 2, "missed": 0, "paused": 1 } });
     let runs = json!({ "task": "shop::report", "hasMore": false, "runs": [
         { "number": 3, "startedAt": "2026-03-27T11:00:00Z", "outcome": "error", "tookMs": 0.5,
           "error": { "message": "disk full" } },
@@ -135,6 +140,7 @@ fn a_task_is_shown_with_what_comes_and_what_was() {
     let stub = Stub::of(vec![
         ("GET /api/v1/tasks/shop%3A%3Areport", 200, task.to_string()),
         ("GET /api/v1/tasks/shop%3A%3Areport/runs?limit=10", 200, runs.to_string()),
+        ("GET /api/v1/limits", 200, limits.to_string()),
     ]);
     let answer = ask(&stub, &["show", "shop::report"]);
     let expected = "\
@@ -145,20 +151,22 @@ shop::report
   zone       Europe/Berlin
   by hand    the rule was set by anna, Fri 2026-03-27 10:04 +01:00, 2h ago; before: every 10m
   state      waiting, failed 2×
+  limit      all jobs: 5 running
+  limit      each partition: 1 running, by hand by ada: their API is slow; in the code: 2 running
   failing    Fri 2026-03-27 12:01 +01:00, 3m ago
   succeeded  Fri 2026-03-27 11:00:07 +01:00, 1h 3m ago
   function   shop::report
   source     src/jobs.rs:7
   pool       default
   ticks      52 in all processes, the last Fri 2026-03-27 12:00 +01:00, 4m ago
-  skipped    3 the job before was unfinished, 1 paused
-  runs       3, 2 failed
+  skipped    3 the job before was unfinished, 2 the job before waited for a limit, 1 paused
+  runs       3, 2 failed in this process
   took       12ms as a rule, 1.5s at the 95th percentile, 1m 30s at most
 
 next:
   Mon 2026-03-30 09:00 +02:00   (clocks go forward: +01:00 → +02:00)
 
-last runs:
+last runs in this process:
   #3      Fri 2026-03-27 12:00:00 +01:00   error       0.50ms   disk full
   #2      Fri 2026-03-27 11:00:07 +01:00   success       12ms
 ";

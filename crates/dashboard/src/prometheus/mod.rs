@@ -104,15 +104,8 @@ fn counts_of_tasks(page: &mut Exposition, tasks: &[TaskSnapshot]) {
         tasks.iter().map(|task| sample([("task", task.name())], failed(task))),
     );
     let skipped = tasks.iter().flat_map(|task| {
-        let counters = &task.counters;
-        let counts = [
-            counters.skipped_overlap,
-            counters.skipped_paused,
-            counters.skipped_misfire,
-            counters.skipped_rescheduled,
-            counters.skipped_refused,
-        ];
-        SkipReason::ALL.into_iter().zip(counts).map(|(reason, count)| {
+        SkipReason::ALL.into_iter().map(|reason| {
+            let count = task.counters.skipped_by(reason);
             sample([("task", task.name()), ("reason", reason.name())], count as f64)
         })
     });

@@ -93,6 +93,7 @@ fn add_schedule(row: &mut Task, app: &App, store: &Store, schedule: &StoredSched
         is_waiting: schedule.waiting.is_some(),
         skipped: SkippedTicks {
             overlap: schedule.skips.overlap,
+            limit: schedule.skips.limit,
             missed: schedule.skips.missed,
             paused: schedule.skips.paused,
         },

@@ -171,6 +171,7 @@ fn counters(task: &TaskSnapshot) -> Counters {
         attempts: counters.attempts,
         skipped: Skipped {
             overlap: counters.skipped_overlap,
+            limit: counters.skipped_limit,
             paused: counters.skipped_paused,
             misfire: counters.skipped_misfire,
             rescheduled: counters.skipped_rescheduled,

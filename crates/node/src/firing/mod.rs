@@ -103,7 +103,7 @@ impl FirePlanner<'_> {
             _ => true,
         });
         let missed = came.count - u64::from(runs.is_some());
-        let skips = Skips { missed, paused: self.paused(cursor, self.now), overlap: 0 };
+        let skips = Skips { missed, paused: self.paused(cursor, self.now), ..Skips::default() };
         let is_missed = missed > 0 || runs.is_some_and(|tick| self.now.since(tick) > LATE);
         let on_busy = match (is_missed, misfire) {
             (true, Misfire::RunOnce) => OnBusy::Wait,
@@ -125,12 +125,12 @@ impl FirePlanner<'_> {
             let Some(tick) = self.first_unpaused(at) else {
                 if seen < last {
                     let paused = self.paused(seen, self.now);
-                    let skips = Skips { missed, paused, overlap: 0 };
+                    let skips = Skips { missed, paused, ..Skips::default() };
                     plans.push(FirePlan { skips, ..self.moves(seen, last) });
                 }
                 break;
             };
-            let skips = Skips { missed, paused: self.paused(seen, tick), overlap: 0 };
+            let skips = Skips { missed, paused: self.paused(seen, tick), ..Skips::default() };
             let is_missed = self.now.since(tick) > LATE || tick < last;
             let on_busy = if is_missed { OnBusy::Wait } else { self.on_overlap() };
             let plan = FirePlan { skips, on_busy, ..self.moves(seen, tick) };
@@ -168,11 +168,9 @@ impl FirePlanner<'_> {
         };
         let of_during = u64::from(follows.is_some() && follows == during.last);
         let of_before = u64::from(follows.is_some() && follows != during.last);
-        let skips = Skips {
-            overlap: during.count - of_during,
-            missed: before.count - of_before,
-            paused: self.paused(cursor, self.now),
-        };
+        let overlap = Skips { overlap: during.count - of_during, ..Skips::default() };
+        let (missed, paused) = (before.count - of_before, self.paused(cursor, self.now));
+        let skips = Skips { missed, paused, ..overlap };
         let plan = FirePlan { skips, on_busy: OnBusy::Queue, ..self.moves(cursor, last) };
         Some(follows.map_or(plan.clone(), |tick| self.with(plan, tick, before.count - of_before)))
     }

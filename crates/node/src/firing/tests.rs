@@ -72,7 +72,7 @@ fn decided(plans: &[FirePlan]) -> (Vec<f64>, Skips) {
 }
 
 fn skips(overlap: u64, missed: u64, paused: u64) -> Skips {
-    Skips { overlap, missed, paused }
+    Skips { overlap, missed, paused, ..Skips::default() }
 }
 
 const ALL: Misfire = Misfire::CatchUp;

@@ -187,6 +187,10 @@ impl Node {
                     self.skipped(fire, fire.skips.plus(overlap), effects);
                     self.poll_at_next(fire.next, now);
                 }
+                Fired::Limited(limit) => {
+                    self.skipped(fire, Skips { overlap: 0, limit, ..fire.skips }, effects);
+                    self.poll_at_next(fire.next, now);
+                }
                 Fired::Queued => {
                     self.skipped(fire, fire.skips, effects);
                     self.poll_at_next(fire.next, now);

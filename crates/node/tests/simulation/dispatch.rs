@@ -172,7 +172,8 @@ impl World {
             }
             Effect::Cancel(held) => self.ask_to_stop(process, held, true),
             Effect::Event(NodeEvent::SessionLost { session, .. }) => {
-                self.checker.session_lost(session);
+                let tick = self.processes[process].tick(self.now);
+                self.checker.session_lost(session, tick);
             }
             Effect::Event(_) => {}
             Effect::Stopped => {
@@ -328,7 +329,9 @@ impl World {
         for JobPause { scope, .. } in self.model.pauses().unwrap_or_default() {
             drop(self.model.command(&Command::ResumeJobs { scope }, StoreTime::MAX));
         }
-        self.checker.jobs_are_resumed();
+        for scope in self.checker.jobs_are_resumed() {
+            drop(self.model.command(&Command::ResumeJobs { scope }, StoreTime::MAX));
+        }
     }
 
     /// No further ticks: schedules are paused, and what has come is done.

@@ -1,14 +1,14 @@
 //! One life, from its seed to its judgement.
 
 use scheduler_store::{
-    Command, DEFAULT_QUEUE, Expiry, JobId, Key, KeyUntil, NewJob, OnConflict, OnLost, PauseScope,
-    Payload, Priority, StoreTime, When,
+    Command, DEFAULT_QUEUE, Expiry, JobId, Key, KeyUntil, LimitOverride, LimitScope, NewJob,
+    OnConflict, OnLost, PauseScope, Payload, Priority, StoreTime, When,
 };
 use std::time::Duration;
 
 use crate::body::{POISON, WORK};
 use crate::rules;
-use crate::setup::{NEWER, Setup, plain};
+use crate::setup::{NEWER, Setup, limit, ordered_as, plain};
 use crate::wire::{Event, Happening};
 use crate::world::{MILLI, SECOND, Wanted, Wish, World};
 use scheduler_node::Rng;
@@ -35,6 +35,8 @@ pub(crate) struct Fault {
     pub(crate) what: String,
 }
 
+/// The partitions of jobs whose task has limits.
+const PARTITIONS: [Option<&str>; 4] = [None, Some("a"), Some("b"), Some("c")];
 /// A schedule that is made while programs run.
 const DYNAMIC: &str = "d0";
 /// When the faults end.
@@ -53,8 +55,7 @@ pub(crate) fn live(seed: u64) -> Result<Figures, Fault> {
     let mut rng = Rng::new(u128::from(seed) << 32);
     let setup = Setup::draw(&mut rng);
     // Jobs that run one by one take their time.
-    let is_ordered = setup.limits.as_ref().is_some_and(|limits| limits.each.ordered.is_some());
-    let end = if is_ordered { END * 4 } else { END };
+    let end = if setup.limits.is_some() { END * 4 } else { END };
     let mut world = World::new(seed, setup, rng);
     world.prepare();
     while let Some(event) = world.next_event() {
@@ -191,9 +192,9 @@ impl World {
             payload.version = self.rng.below(u64::from(NEWER) + 1) as u32;
         }
         if self.setup.limits.is_some() && !is_poison {
-            partition = [None, Some("a"), Some("b"), Some("c")][self.rng.below(4) as usize]
-                .map(str::to_owned);
+            partition = PARTITIONS[self.rng.below(4) as usize].map(str::to_owned);
         }
+        let is_guarded = self.setup.limits.is_some() && self.rng.below(2) == 0;
         let expires = (self.rng.below(8) == 0)
             .then(|| Expiry::After(Duration::from_millis(1 + self.rng.below(3_000))));
         let new = NewJob {
@@ -205,6 +206,7 @@ impl World {
             payload,
             on_lost,
             max_attempts,
+            is_guarded,
             ..NewJob::new(id, task)
         };
         self.prepare_wish(Wanted::Enqueue(Box::new(new)));
@@ -237,11 +239,17 @@ impl World {
         };
         let id = self.job_id();
         let period = Duration::from_millis(500 + self.rng.below(3_000));
-        let scope = match self.rng.below(3) {
+        let is_limited = self.setup.limits.is_some();
+        let scope = match self.rng.below(if is_limited { 6 } else { 3 }) {
+            3.. => {
+                let partition = PARTITIONS[self.rng.below(4) as usize].unwrap_or_default();
+                PauseScope::Partition(WORK.to_owned(), partition.to_owned())
+            }
             0 => PauseScope::Queue(DEFAULT_QUEUE.to_owned()),
             _ => PauseScope::Task(WORK.to_owned()),
         };
-        let command = match self.rng.below(18) {
+        let command = match self.rng.below(if is_limited { 26 } else { 18 }) {
+            18.. => self.limit_by_hand(),
             14..=16 => {
                 let (by, reason) = ("me".to_owned(), "so".to_owned());
                 Command::PauseJobs { scope, until, by, reason }
@@ -275,6 +283,18 @@ impl World {
             }
         };
         self.prepare_wish(Wanted::Command(command));
+    }
+
+    /// A limit by hand, or the end of one.
+    fn limit_by_hand(&mut self) -> Command {
+        let each = self.setup.limits.as_ref().map(|limits| limits.each).unwrap_or_default();
+        let (scope, limit) = match self.rng.below(2) {
+            0 => (LimitScope::All, limit(4, &mut self.rng)),
+            _ => (LimitScope::Each, ordered_as(limit(2, &mut self.rng), each)),
+        };
+        let (by, reason) = ("me".to_owned(), format!("for the {}th time", self.wishes.len()));
+        let limit = (self.rng.below(4) > 0).then_some(LimitOverride { limit, by, reason });
+        Command::SetLimit { task: WORK.to_owned(), scope, limit }
     }
 
     fn pause_end(&mut self) -> StoreTime {

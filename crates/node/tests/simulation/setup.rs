@@ -36,6 +36,8 @@ pub(crate) struct Setup {
     pub(crate) keep_done: Duration,
     /// The limits of the jobs, which have partitions then.
     pub(crate) limits: Option<LimitSpec>,
+    /// Those in the second build.
+    pub(crate) other_limits: Option<LimitSpec>,
 }
 
 /// The version of payloads that the second build knows, and the first one does not.
@@ -58,6 +60,14 @@ impl Setup {
         let mut sim_rules = SimRules::default();
         let count = rng.below(4) as usize;
         let schedules = (0..count).map(|index| definition(index, rng, &mut sim_rules)).collect();
+        let limits = (rng.below(3) == 0).then(|| limits(rng));
+        let other_limits = limits.clone().map(|mut other| {
+            if rng.below(2) == 0 {
+                other.all = limit(4, rng);
+                other.each = ordered_as(limit(2, rng), other.each);
+            }
+            other
+        });
         Self {
             processes: 1 + rng.below(3) as usize + usize::from(hangs),
             network,
@@ -80,7 +90,8 @@ impl Setup {
             } else {
                 Duration::from_secs(3_600)
             },
-            limits: (rng.below(3) == 0).then(|| limits(rng)),
+            limits,
+            other_limits,
         }
     }
 
@@ -97,6 +108,7 @@ impl Setup {
         for definition in definitions.iter_mut().filter(|_| other_build) {
             definition.payload.version = version;
         }
+        let limits = if other_build { &self.other_limits } else { &self.limits };
         let threads = (rng.below(3) == 0).then(|| 1 + rng.below(2) as u32);
         let pool = threads.map(|_| 0);
         let task = |name: &str, limit| {
@@ -117,7 +129,7 @@ impl Setup {
             prefetch_max: rng.below(3) as u32 * 5,
             tasks: vec![task(WORK, (rng.below(3) == 0).then_some(2)), task(POISON, None)],
             definitions,
-            limits: self.limits.iter().cloned().collect(),
+            limits: limits.iter().cloned().collect(),
             lost_spread: ms(300),
             keep_done: self.keep_done,
             keep_parked: Duration::from_secs(3_600),
@@ -127,15 +139,26 @@ impl Setup {
     }
 }
 
+/// A limit that may have each part.
+pub(crate) fn limit(running: u64, rng: &mut Rng) -> Limit {
+    let running = (rng.below(2) == 0).then(|| 1 + rng.below(running) as u32);
+    let starts = 4 + rng.below(4) as u32;
+    let (period, burst) = (ms(1_000), 1 + rng.below(2) as u32);
+    let rate = (rng.below(3) == 0).then_some(Rate { starts, period, burst });
+    let waiting = (rng.below(3) == 0).then(|| 1 + rng.below(4) as u32);
+    Limit { running, rate, waiting, ..Limit::default() }
+}
+
+/// A limit of each partition with the order of another one: an order lasts for a life.
+pub(crate) fn ordered_as(mut limit: Limit, other: Limit) -> Limit {
+    if other.ordered.is_some() {
+        (limit.running, limit.ordered) = (Some(1), other.ordered);
+    }
+    limit
+}
+
 fn limits(rng: &mut Rng) -> LimitSpec {
-    let mut limit = |running: u64| {
-        let running = (rng.below(2) == 0).then(|| 1 + rng.below(running) as u32);
-        let starts = 4 + rng.below(4) as u32;
-        let (period, burst) = (ms(1_000), 1 + rng.below(2) as u32);
-        let rate = (rng.below(3) == 0).then_some(Rate { starts, period, burst });
-        Limit { running, rate, ..Limit::default() }
-    };
-    let (all, mut each) = (limit(4), limit(2));
+    let (all, mut each) = (limit(4, rng), limit(2, rng));
     if rng.below(3) == 0 {
         let on_park = if rng.below(4) == 0 { OnPark::Hold } else { OnPark::GoOn };
         (each.running, each.ordered) = (Some(1), Some(on_park));

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
-use scheduler_store::{Command, Enqueue, Model, NewJob, Refusal, Store, StoreError, StoreTime};
+use scheduler_store::{
+    Command, Enqueue, Model, NewJob, Refusal, Renew, Store, StoreError, StoreTime,
+};
 
 use crate::checker::Checker;
 use crate::process::Process;
@@ -186,8 +188,10 @@ impl World {
                 let mut fired = Vec::new();
                 for fire in fires.iter() {
                     let row = self.checker.row(&self.model, &fire.schedule);
+                    let waits = self.checker.waits_for_limit(&fire.schedule, &self.model);
                     match self.model.fire(fire) {
                         Ok(answer) => {
+                            self.checker.skips_are_of_the_limit(waits, &answer, &fire.schedule);
                             let after = self.checker.row(&self.model, &fire.schedule);
                             let rows = (row.as_ref(), after.as_ref());
                             self.checker.fired(fire, &answer, rows, store_now);
@@ -199,12 +203,24 @@ impl World {
                 }
                 Reply::Node(Ok(Answer::Fire(fired, None)))
             }
+            What::Node(Request::Renew(renew)) => Reply::Node(self.renew(renew)),
             What::Node(request) => Reply::Node(request.execute(&self.model)),
             What::Enqueue(enqueue) => Reply::Enqueue(self.model.enqueue(enqueue)),
             What::Command(command, not_after) => {
                 Reply::Command(self.model.command(command, *not_after))
             }
         }
+    }
+
+    /// Another transaction may have locked the job of a progress: that one is not written, as in stores with locks.
+    fn renew(&mut self, renew: &Renew) -> Result<Answer, StoreError> {
+        let mut renew = renew.clone();
+        let is_locked = !self.is_calm && !renew.progress.is_empty() && self.rng.below(4) == 0;
+        let locked = is_locked.then(|| renew.progress.pop()).flatten();
+        self.checker.job_is_locked(locked.as_ref().map(|(held, _)| held.job));
+        let mut renewed = self.model.renew(&renew)?;
+        renewed.is_complete &= locked.is_none();
+        Ok(Answer::Renew(renewed))
     }
 
     /// A client asks, or asks again.

@@ -12,6 +12,7 @@ use crate::limit::{LimitScope, refuse_full};
 use crate::model::ModelState;
 use crate::request::{Fire, Fired};
 use crate::schedule::{FireStep, StoredSchedule, TickJob};
+use crate::skips::JobBefore;
 
 impl ModelState {
     pub(super) fn command_by(
@@ -262,11 +263,16 @@ impl ModelState {
         if !self.is_alive(request.session, now) {
             return Fired::Ended;
         }
-        let is_busy = self.busy(&request.schedule).is_some();
+        let busy = self.busy(&request.schedule).and_then(|job| self.jobs.get(&job.id));
+        let before = busy.map_or(JobBefore::Ended, |row| {
+            let waits = row.lane().is_some() && row.job.started_at.is_none();
+            let is_limited = waits && self.limits.of(&row.job.task).is_limited();
+            if is_limited { JobBefore::Limited } else { JobBefore::Unfinished }
+        });
         let Some(schedule) = self.schedules.get_mut(&request.schedule) else {
             return Fired::Refused(None);
         };
-        let tick = match schedule.fire(request, now, is_busy) {
+        let tick = match schedule.fire(request, now, before) {
             FireStep::Answer(fired) => return fired,
             FireStep::Insert(tick) => tick,
         };

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler_store::{
-    ClaimRef, Fence, JobId, JobProgress, LimitSpec, PauseScope, SessionId, SessionTask, StoreTime,
+    ClaimRef, Fence, JobId, JobProgress, Limit, LimitOverride, LimitScope, LimitSpec, PauseScope,
+    SessionId, SessionTask, StoreTime, StoredJob, WaitReason,
 };
 
+use super::guards::Waiting;
 use super::keys::KeyFacts;
 use crate::setup::Setup;
 use scheduler_node::Tick;
@@ -50,9 +52,10 @@ pub(crate) struct Checker {
     pub(super) last_fence: Fence,
     pub(super) losses: u64,
     pub(super) away_since: Option<u64>,
+    /// The limits in the code of the first build: those of all builds, and by hand, have the same order.
     pub(super) limits: Option<LimitSpec>,
-    /// True once a process has registered the limits.
-    pub(super) is_limited: bool,
+    /// As the store has to have them.
+    pub(super) limits_known: BTreeMap<LimitScope, LimitFacts>,
     /// When jobs of each partition started, by the store's clock.
     pub(super) starts: Vec<(Option<String>, StoreTime)>,
     /// The jobs of partitions that have begun and not ended, in the order of their first starts.
@@ -61,6 +64,23 @@ pub(crate) struct Checker {
     pub(super) held: BTreeMap<JobId, StoreTime>,
     /// The progress of the jobs of a renewal before it is executed.
     pub(super) progress_before: Vec<(JobId, JobProgress)>,
+    /// The job of a renewal that another transaction has locked.
+    pub(super) locked: Option<JobId>,
+    /// Before a poll: why each job that is ready does not run.
+    pub(super) waits: Vec<(StoredJob, WaitReason)>,
+    /// Before an enqueue: the jobs that wait.
+    pub(super) waiting: Option<Waiting>,
+}
+
+/// A limit of the jobs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LimitFacts {
+    pub(super) code: Option<Limit>,
+    pub(super) by_hand: Option<LimitOverride>,
+    /// When the process that has registered it first opened a session.
+    pub(super) opened: Option<StoreTime>,
+    /// When another limit counted last.
+    pub(super) changed: Option<StoreTime>,
 }
 
 #[derive(Debug)]

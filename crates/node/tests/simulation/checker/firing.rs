@@ -16,7 +16,8 @@ impl Checker {
         (before, after): (Option<&StoredSchedule>, Option<&StoredSchedule>),
         store_now: StoreTime,
     ) {
-        let is_moved = matches!(fired, Fired::Moved(_) | Fired::Skipped | Fired::Queued);
+        let is_moved =
+            matches!(fired, Fired::Moved(_) | Fired::Skipped | Fired::Queued | Fired::Limited(_));
         let (Some(before), Some(after), true) = (before, after, is_moved) else { return };
         let name = &before.definition.name;
         let tick = fire.job.as_ref().map(|job| job.tick);

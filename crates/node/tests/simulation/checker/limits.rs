@@ -1,8 +1,8 @@
 //! No more jobs run than the limits allow, and no more start in any window of their rates.
 
 use scheduler_store::{
-    EXPIRED, JobFilter, JobId, JobState, Limit, Model, NewJob, OnConflict, OnPark, Store,
-    StoreTime, StoredJob,
+    EXPIRED, JobFilter, JobId, JobState, Limit, LimitOverride, LimitScope, Model, NewJob,
+    OnConflict, OnPark, Register, Store, StoreTime, StoredJob,
 };
 
 use super::facts::{Checker, short};
@@ -11,41 +11,53 @@ use crate::body::WORK;
 impl Checker {
     /// Jobs were claimed by a poll.
     pub(super) fn limits_are_kept(&mut self, jobs: &[StoredJob], model: &Model, now: StoreTime) {
-        let Some(limits) = self.limits.clone().filter(|_| self.is_limited) else { return };
-        let claimed = jobs.iter().filter(|job| job.task == WORK);
-        self.starts.extend(claimed.map(|job| (job.partition.clone(), now)));
+        // Jobs that go on under a lower limit hold others back, and are within the limit that they have begun under.
+        let is_of = |job: &&StoredJob| job.task == WORK && job.partition.is_some();
+        let claimed: Vec<_> = jobs.iter().filter(is_of).collect();
+        if claimed.is_empty() {
+            return;
+        }
+        self.starts.extend(claimed.iter().map(|job| (job.partition.clone(), now)));
         let filter = JobFilter { state: Some(JobState::Running), ..JobFilter::default() };
         let running = model.jobs(&filter, u32::MAX).unwrap_or_default();
-        let running: Vec<_> = running.into_iter().filter(|job| job.task == WORK).collect();
-        self.limit_is_kept(&limits.all, None, &running, now);
-        if let Some(on_park) = limits.each.ordered {
+        let running: Vec<_> = running.into_iter().filter(|job| is_of(&job)).collect();
+        self.limit_is_kept(LimitScope::All, None, &running, now);
+        if let Some(on_park) = self.limit(LimitScope::Each).ordered {
             self.order_is_kept(jobs, on_park, model, now);
         }
-        for job in jobs.iter().filter(|job| job.task == WORK) {
-            self.limit_is_kept(&limits.each, job.partition.as_ref(), &running, now);
+        for job in claimed {
+            self.limit_is_kept(LimitScope::Each, job.partition.as_ref(), &running, now);
         }
     }
 
     fn limit_is_kept(
         &mut self,
-        limit: &Limit,
+        scope: LimitScope,
         of: Option<&String>,
         running: &[StoredJob],
         now: StoreTime,
     ) {
+        let limit = self.limit(scope);
         let is_of = |partition: Option<&String>| of.is_none() || partition == of;
         let count = running.iter().filter(|job| is_of(job.partition.as_ref())).count();
         self.must(limit.running.is_none_or(|most| count <= most as usize), || {
             format!("{count} jobs of {of:?} run, and the limit is {limit}")
         });
         let Some(rate) = limit.rate.filter(|_| !self.was_set) else { return };
-        let since = now.before(rate.period);
+        let changed = self.limits_known.get(&scope).and_then(|known| known.changed);
+        let since = changed.max(Some(now.before(rate.period))).unwrap_or_default();
         let starts =
             self.starts.iter().filter(|(partition, at)| is_of(partition.as_ref()) && *at > since);
         let count = starts.count();
         self.must(count <= rate.starts as usize, || {
             format!("{count} jobs of {of:?} have started in {:?}: {limit}", rate.period)
         });
+    }
+
+    /// The limit that counts.
+    pub(super) fn limit(&self, scope: LimitScope) -> Limit {
+        let known = self.limits_known.get(&scope).cloned().unwrap_or_default();
+        known.by_hand.map(|by_hand| by_hand.limit).or(known.code).unwrap_or_default()
     }
 
     /// A job that has begun and not ended goes before all that have not begun.
@@ -97,6 +109,65 @@ impl Checker {
         });
         let held = self.begun.iter().filter_map(|id| Some((*id, row(id)?.held_until?)));
         self.held = held.collect();
+    }
+}
+
+/// A limit by hand counts at once, and until the code has another one.
+impl Checker {
+    /// A process has registered its limits: those of the process that was started last count, and end the limits by hand that
+    /// were set beside others.
+    pub(super) fn limits_are_registered(&mut self, register: &Register, now: StoreTime) {
+        for spec in register.limits.iter().filter(|spec| spec.task == WORK) {
+            for (scope, limit) in [(LimitScope::All, spec.all), (LimitScope::Each, spec.each)] {
+                let code = Some(limit).filter(|limit| *limit != Limit::default());
+                let before = self.limit(scope);
+                if code.is_none() && !self.limits_known.contains_key(&scope) {
+                    continue;
+                }
+                let known = self.limits_known.entry(scope).or_default();
+                if known.opened > Some(register.first_opened) {
+                    continue;
+                }
+                if known.opened.is_some() && known.code != code {
+                    known.by_hand = None;
+                }
+                (known.code, known.opened) = (code, Some(register.first_opened));
+                self.limit_is_changed(scope, before, now);
+            }
+        }
+    }
+
+    /// A limit was set by hand, or the one of the code was restored.
+    pub(super) fn limit_is_set(
+        &mut self,
+        scope: LimitScope,
+        by_hand: Option<&LimitOverride>,
+        now: StoreTime,
+    ) {
+        let before = self.limit(scope);
+        self.limits_known.entry(scope).or_default().by_hand = by_hand.cloned();
+        self.limit_is_changed(scope, before, now);
+    }
+
+    fn limit_is_changed(&mut self, scope: LimitScope, before: Limit, now: StoreTime) {
+        let is_other = self.limit(scope) != before;
+        let known = self.limits_known.entry(scope).or_default();
+        known.changed = if is_other { Some(now) } else { known.changed };
+    }
+
+    /// The store has the limits by hand that were set, with their authors.
+    pub(super) fn limits_are_as_set(&mut self, model: &Model) {
+        for row in model.limits().unwrap_or_default() {
+            let known = self.limits_known.get(&row.scope).cloned().unwrap_or_default();
+            let (set, found) = (known.by_hand, row.by_hand);
+            self.must(set == found, || {
+                format!("by hand {set:?} was set, and the limit is {found:?}")
+            });
+            let (code, found) = (known.code, row.code);
+            self.must(code == found, || {
+                format!("in the code is {code:?}, and the store has {found:?}")
+            });
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 mod facts;
 mod finale;
 mod firing;
+mod guards;
 mod keys;
 mod limits;
 mod losses;
@@ -14,5 +15,6 @@ mod progress;
 mod runs;
 mod statements;
 mod traffic;
+mod waits;
 
 pub(super) use facts::Checker;

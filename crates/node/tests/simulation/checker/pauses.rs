@@ -5,9 +5,9 @@ use scheduler_store::{PauseScope, StoreTime, StoredJob};
 use super::facts::{Checker, short};
 
 impl Checker {
-    /// All jobs were resumed.
-    pub(crate) fn jobs_are_resumed(&mut self) {
-        self.pauses.clear();
+    /// All jobs are to be resumed: those of partitions stand in no list of the store.
+    pub(crate) fn jobs_are_resumed(&mut self) -> Vec<PauseScope> {
+        std::mem::take(&mut self.pauses).into_keys().collect()
     }
 
     /// Jobs are paused. The store forgets pauses that are over, also where its clock is set back later.
@@ -25,7 +25,7 @@ impl Checker {
     pub(super) fn is_not_paused(&mut self, job: &StoredJob, store_now: StoreTime) {
         let mut pauses = self.pauses.iter();
         let paused = pauses.find(|(scope, until)| {
-            scope.has(&job.task, &job.queue) && until.is_none_or(|until| store_now < until)
+            is_in(scope, job) && until.is_none_or(|until| store_now < until)
         });
         let paused = paused.map(|(scope, _)| scope.clone());
         self.must(paused.is_none(), || {
@@ -43,6 +43,16 @@ impl Checker {
             let paused = paused_text(paused.as_ref());
             format!("{} begins, and its process knows that {paused} is paused", short(job.id))
         });
+    }
+}
+
+/// Returns true if a pause of such jobs keeps this one.
+fn is_in(scope: &PauseScope, job: &StoredJob) -> bool {
+    match scope {
+        PauseScope::Partition(task, partition) => {
+            job.task == *task && job.partition.as_ref() == Some(partition)
+        }
+        _ => scope.has(&job.task, &job.queue),
     }
 }
 

@@ -27,8 +27,11 @@ impl Checker {
             None
         };
         self.frozen = reason.map(|reason| (model.state(), reason));
-        if let What::Node(Request::Renew(renew)) = &message.what {
-            self.note_progress(renew, model);
+        match &message.what {
+            What::Node(Request::Renew(renew)) => self.note_progress(renew, model),
+            What::Node(Request::Poll(_)) => self.note_waits(model),
+            What::Enqueue(enqueue) => self.note_waiting(&enqueue.jobs, model),
+            _ => {}
         }
     }
 
@@ -93,7 +96,11 @@ impl Checker {
             (What::Command(command, _), Reply::Command(Ok(commanded))) => {
                 self.commanded(command, *commanded, model, store_now);
             }
+            (What::Enqueue(enqueue), Reply::Enqueue(Err(error))) => {
+                self.is_rightly_refused(&enqueue.jobs, error);
+            }
             (What::Enqueue(enqueue), Reply::Enqueue(Ok(answers))) => {
+                self.is_rightly_accepted(&enqueue.jobs);
                 for (job, answer) in enqueue.jobs.iter().zip(answers) {
                     self.enqueued(job, *answer, store_now);
                     if let scheduler_store::Enqueued::Replaced(other) = answer {
@@ -130,7 +137,8 @@ impl Checker {
             }
             (Request::Register(register), Answer::Register(registered)) if registered.is_alive => {
                 self.registered((by.0, by.1), register);
-                self.is_limited |= !register.limits.is_empty();
+                self.limits_are_registered(register, store_now);
+                self.limits_are_as_set(model);
             }
             (Request::Poll(poll), Answer::Poll(polled)) => {
                 if let Some(life) = self.lives.get_mut(&by.0).filter(|life| life.life == by.1) {
@@ -145,6 +153,7 @@ impl Checker {
                     self.expired(model, store_now);
                 }
                 self.limits_are_kept(&polled.jobs, model, store_now);
+                self.reasons_are_true(poll, polled);
             }
             (Request::Finish(finishes), Answer::Finish(finished)) => {
                 for (finish, outcome) in finishes.iter().zip(finished) {
@@ -399,6 +408,10 @@ impl Checker {
                 self.jobs_are_paused(scope, *until, store_now);
             }
             Command::ResumeJobs { scope } => drop(self.pauses.remove(scope)),
+            Command::SetLimit { scope, limit, .. } => {
+                self.limit_is_set(*scope, limit.as_ref(), store_now);
+                self.limits_are_as_set(model);
+            }
             Command::Reschedule { .. } | Command::Put { .. } => self.has_rescheduled = true,
             Command::Cancel { job } if state(*job) == Some(JobState::Cancelled) => {
                 self.over(*job, model, store_now);

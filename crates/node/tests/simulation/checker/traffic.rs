@@ -127,10 +127,13 @@ impl Checker {
         }
     }
 
-    pub(crate) fn session_lost(&mut self, session: SessionId) {
+    /// A process takes its session for lost: it was not renewed in time, or has ended in the store.
+    pub(crate) fn session_lost(&mut self, session: SessionId, now: Tick) {
         self.losses += 1;
         if let Some(facts) = self.sessions.get_mut(&session) {
+            let is_right = now >= facts.valid_until || facts.ended.is_some() || self.was_set;
             facts.valid_until = Tick::ZERO;
+            self.must(is_right, || "a session is lost whose lease was renewed".to_owned());
         }
     }
 

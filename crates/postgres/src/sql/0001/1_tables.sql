@@ -68,6 +68,7 @@ create table {s}.schedule (
   fired bigint not null default 0,
   last_fired timestamptz,
   skipped_overlap bigint not null default 0,
+  skipped_limit bigint not null default 0,
   skipped_missed bigint not null default 0,
   skipped_paused bigint not null default 0,
   pause_since timestamptz,
@@ -160,9 +161,9 @@ create table {s}.job (
 create index job_ready on {s}.job (task, queue, priority, kind, run_at, id) where state = 'ready';
 -- A claim goes from lane to lane, and takes the first jobs of each.
 create index job_lane on {s}.job (task, queue, (kind >> 5), lane, (-priority::integer), run_at, id) where lane is not null;
--- A running job takes a place of the limits of its task and of its partition. Nothing else does, so that no place is ever lost. A
--- condition on a state with an array implies that of no other index: while statistics say that none has entries they all cost the same.
--- `partition >= ''` and `fence > 0` hold for all of them, and tell the two apart.
+-- A running job takes a place of the limits of its task and of its partition. Nothing else does, so that no place is ever lost.
+-- Indexes without entries cost the same by statistics. So each has a condition that its own statements alone have: an array for the
+-- state, `partition >= ''` and `fence > 0`, which hold for all running jobs of partitions.
 create index job_partition on {s}.job (task, partition, fence) where state = any(array['running', '']) and partition >= '';
 create index job_limited on {s}.job (task, fence) where state = any(array['running', '']) and partition is not null and fence > 0;
 -- In a partition with order none starts before one that has begun.

@@ -5,7 +5,7 @@ create type {s}.firing as (
   cursor_at timestamptz, next_kind text, next_at timestamptz, job uuid, tick timestamptz, missed bigint, run_at timestamptz,
   on_busy text, skipped_overlap bigint, skipped_missed bigint, skipped_paused bigint, claim_version bigint, not_after timestamptz);
 
-create function {s}.fire(p {s}.firing) returns table (outcome text, {job_types}) language plpgsql volatile
+create function {s}.fire(p {s}.firing) returns table (outcome text, limited bigint, {job_types}) language plpgsql volatile
 {plans} as $$
 #variable_conflict use_column
 declare
@@ -13,6 +13,7 @@ declare
   v_now timestamptz;
   v_is_blocked boolean;
   v_is_made boolean := false;
+  v_skipped bigint;
 begin
   select * into v from {s}.schedule where name = p.schedule for update skip locked;
   {read_clock(v_now, p.not_after)}
@@ -38,10 +39,15 @@ begin
     v_is_made := {s}.insert_of(v, p.job, p.tick, p.missed, p.run_at, v_now);
     v_is_blocked := not v_is_made and v.is_exclusive and {s}.is_busy(p.schedule);
   end if;
+  v_skipped := p.skipped_overlap + case when v_is_blocked and (p.on_busy = 'skip' or v.waiting_id is not null) then 1 else 0 end;
+  -- Ticks are skipped because of a limit if the job before has not begun, and waits for its turn.
+  limited := case when v_skipped > 0 and (p.job is null or v_is_blocked) and exists (
+    select from {s}.job j where j.schedule = p.schedule and j.is_exclusive and j.state in ('ready', 'running')
+      and j.lane is not null and j.started_at is null and {s}.is_limited(j.task)) then v_skipped else 0 end;
   update {s}.schedule set
     cursor_at = p.cursor_at, next_kind = p.next_kind, next_at = p.next_at,
-    skipped_overlap = skipped_overlap + p.skipped_overlap
-      + case when v_is_blocked and (p.on_busy = 'skip' or v.waiting_id is not null) then 1 else 0 end,
+    skipped_overlap = skipped_overlap + v_skipped - limited,
+    skipped_limit = skipped_limit + limited,
     skipped_missed = skipped_missed + p.skipped_missed,
     skipped_paused = skipped_paused + p.skipped_paused,
     fired = fired + case when v_is_made then 1 else 0 end,
@@ -51,8 +57,8 @@ begin
     waiting_missed = case when v_is_blocked and p.on_busy = 'queue' then p.missed else waiting_missed end,
     waiting_run_at = case when v_is_blocked and p.on_busy = 'queue' then p.run_at else waiting_run_at end
   where name = p.schedule;
-  if v_is_blocked then
-    outcome := case when p.on_busy = 'queue' then 'queued' else 'skipped' end;
+  if v_is_blocked or limited > 0 then
+    outcome := case when limited > 0 then 'limited' when p.on_busy = 'queue' then 'queued' else 'skipped' end;
     return next;
   -- A job with a partition, or of a task with limits, is claimed from its lane.
   elsif v_is_made and v.payload_version <= p.claim_version and p.run_at <= v_now and v.partition is null and not {s}.is_limited(v.task)
@@ -62,7 +68,7 @@ begin
     return query
     update {s}.job set state = 'running', session = p.session, fence = nextval('{s}.fence'), attempt = job.attempt + 1,
       started_at = v_now
-    where job.id = p.job returning 'moved', {job_columns};
+    where job.id = p.job returning 'moved', 0::bigint, {job_columns};
   else
     if v_is_made and p.run_at <= v_now then
       perform {nudge};

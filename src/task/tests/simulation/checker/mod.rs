@@ -228,6 +228,7 @@ impl Checker {
         let counters = &mut self.tally.counters;
         let (counter, may_be) = match why {
             SkipReason::Overlap => (&mut counters.skipped_overlap, is_limited),
+            SkipReason::Limit => (&mut counters.skipped_limit, false),
             SkipReason::Paused => (&mut counters.skipped_paused, self.has_been_paused),
             SkipReason::Misfire => {
                 let catches_up = self.policy.misfire == Misfire::CatchUp;
