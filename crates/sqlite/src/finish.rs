@@ -37,8 +37,9 @@ impl Tx<'_> {
             row.job.report(progress);
             row.job.end(end, "", self.now);
             row.is_gone = *end == End::Gone;
-            self.run_ended(&row.job)?;
+            let job = row.job.clone();
             self.ended.borrow_mut().push(row);
+            self.run_ended(&job)?;
             return Ok(Finished::Stored(JobState::Done));
         }
         let row = match self.find(held.job)? {
