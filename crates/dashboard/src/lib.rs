@@ -146,6 +146,7 @@ mod log;
 mod looks;
 mod problem;
 mod prometheus;
+mod retrying;
 mod server;
 mod store;
 mod times;

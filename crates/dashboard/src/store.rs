@@ -28,6 +28,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::looks::{LIMIT, Look, PATIENCE, Searches, Seen};
 use crate::problem::Problem;
+use crate::retrying::{Retrying, retrying};
 use crate::times::now;
 
 /// The greatest number of questions of visitors that may be out.
@@ -107,6 +108,8 @@ struct Answered {
     paused: BTreeSet<String>,
     /// The tasks that have failed, and how often in a row.
     failing: BTreeMap<String, u64>,
+    /// Those of the schedules whose jobs fail, and are tried again.
+    retrying: BTreeMap<String, Retrying>,
     /// The schedules whose rows have to be sent again.
     changed: BTreeSet<String>,
     answered_at: Option<Instant>,
@@ -426,6 +429,19 @@ impl Store {
         depths.iter().find(|depth| depth.task == task)?.failing.clone()
     }
 
+    /// The failed attempts of the job of a schedule that is tried again, as of the last answer.
+    pub(crate) fn retrying(&self, task: &str) -> Option<Retrying> {
+        self.lock().get().retrying.get(task).cloned()
+    }
+
+    /// The tasks whose jobs may fail and be tried again: those that the last count has, and those that did at the last look.
+    fn may_retry(&self) -> BTreeSet<String> {
+        let depths = self.known_depths().answer.map(|(depths, _)| depths);
+        let depths = depths.iter().flat_map(|depths| depths.iter());
+        let retrying = depths.filter(|depth| depth.retrying > 0).map(|depth| depth.task.clone());
+        retrying.chain(self.lock().get().retrying.keys().cloned()).collect()
+    }
+
     /// The schedules and kinds of jobs whose last jobs have failed, as of the last answers.
     pub(crate) fn all_failing(&self) -> BTreeSet<String> {
         let depths = self.known_depths().answer.map(|(depths, _)| depths);
@@ -433,16 +449,18 @@ impl Store {
         let kinds = kinds.filter(|depth| depth.failing.is_some()).map(|depth| depth.task.clone());
         let known = self.lock();
         let schedules = known.get().by_name.iter().filter(|(_, schedule)| schedule.failures > 0);
-        schedules.map(|(name, _)| name.clone()).chain(kinds).collect()
+        let retrying = known.get().retrying.keys().cloned();
+        schedules.map(|(name, _)| name.clone()).chain(retrying).chain(kinds).collect()
     }
 
-    /// Takes note of the failures in a row of tasks, which may be mended; returns those that had another number.
+    /// Takes note of the failures in a row of tasks; returns those that had another number. One that is not among them is mended.
     pub(crate) fn take_failing(&self, failing: BTreeMap<String, u64>) -> BTreeSet<String> {
         let mut known = self.lock();
         let former = std::mem::replace(&mut known.get_mut().failing, failing);
         let present = &known.get().failing;
-        let is_new = |(name, failures): &(&String, &u64)| former.get(*name) != Some(*failures);
-        present.iter().filter(is_new).map(|(name, _)| name.clone()).collect()
+        let names = present.keys().chain(former.keys());
+        let is_new = |name: &&String| former.get(*name) != present.get(*name);
+        names.filter(is_new).cloned().collect()
     }
 
     /// The tasks whose rows have to be sent again.
@@ -453,9 +471,12 @@ impl Store {
     /// Asks for the schedules. Of two answers the one counts that was asked for later.
     async fn look(self: Arc<Self>) {
         let question = self.lock().ask();
-        let asked = self.schedules.clone();
+        let (asked, may_retry) = (self.schedules.clone(), self.may_retry());
         let ask = move |jobs: &Jobs| -> Result<_, JobsError> {
-            Ok((asked.list()?, jobs.pauses()?, jobs.sessions()?))
+            let list = asked.list()?;
+            let names = list.iter().map(|schedule| schedule.definition.name.clone());
+            let retrying = retrying(jobs, names.filter(|name| may_retry.contains(name)).collect())?;
+            Ok((list, retrying, jobs.pauses()?, jobs.sessions()?))
         };
         let answer = self.call_at(Arc::clone(&self.look_places).acquire_owned(), ask).await;
         let answer = answer.and_then(|answer| answer.map_err(Problem::from));
@@ -463,7 +484,8 @@ impl Store {
         let Some(schedules) = known.answer(question) else { return };
         schedules.answered_at = Some(Instant::now());
         match answer {
-            Ok((list, pauses, sessions)) => {
+            Ok((list, retrying, pauses, sessions)) => {
+                schedules.retrying = retrying;
                 schedules.sessions = sessions.into();
                 let paused = list.iter().filter(|schedule| self.is_paused(schedule));
                 let paused = paused.map(|schedule| schedule.definition.name.clone()).collect();
