@@ -17,8 +17,9 @@ use crate::access::{Auth, Authenticator, Hosts, Role, Visitor};
 use crate::live::Hub;
 use crate::log::Recorder;
 use crate::looks::PATIENCE;
+use crate::lost::LostNodes;
 use crate::problem::Problem;
-use crate::store::{KnownSchedule, LostNodes, Store};
+use crate::store::{KnownSchedule, Store};
 use crate::times::now;
 
 pub(crate) struct App {

@@ -52,6 +52,8 @@ pub(crate) async fn watch(
         return None;
     }
     if seen.is_some_and(|id| app.hub.go_on(&watcher, id)) {
+        // It learns that it has missed nothing more.
+        drop(watcher.sender.try_send(message("tick", &tick(app))));
         return Some(response(receiver));
     }
     app.refresh_schedules().await;

@@ -17,8 +17,8 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::store::{
-    Failing, JobFilter, JobPause, JobState, Known, LimitDepth, PauseScope, QueueDepth, SessionId,
-    SessionInfo, StoredJob, StoredSchedule, UnknownTask,
+    Failing, JobFilter, JobPause, JobState, Known, LimitDepth, PauseScope, QueueDepth, SessionInfo,
+    StoredJob, StoredSchedule, UnknownTask,
 };
 use scheduler::{Jobs, JobsError, Schedules};
 use scheduler_api::JobErrors;
@@ -48,6 +48,9 @@ const FEW_RUNS: usize = 5;
 const LENGTHS_KEPT: Duration = Duration::from_secs(60);
 /// The time for which a store without limits is taken to have none.
 const LIMITS_ABSENT_FOR: Duration = Duration::from_secs(300);
+
+/// A store takes so long to be up as a rule.
+const OPENING: TimeDelta = TimeDelta::seconds(10);
 
 /// A due job that waits for so long waits for a process, unless a limit holds it back.
 const WAITS_LONG: Duration = Duration::from_secs(60);
@@ -114,6 +117,7 @@ struct Answered {
     changed: BTreeSet<String>,
     answered_at: Option<Instant>,
     down_since: Option<DateTime<Utc>>,
+    was_up: bool,
     /// The error, if the store did not answer.
     failure: Option<String>,
 }
@@ -259,9 +263,15 @@ impl Store {
             Err(_) => Some("the store has not answered within half a second".to_owned()),
         };
         let mut known = self.lock();
+        known.get_mut().was_up |= outage.is_none();
         let down_since = &mut known.get_mut().down_since;
         *down_since = outage.as_ref().map(|_| down_since.unwrap_or_else(now));
         outage.zip(*down_since)
+    }
+
+    /// True if the process started only just now, and its store was not up yet.
+    pub(crate) fn is_opening(&self, started_at: DateTime<Utc>) -> bool {
+        !self.lock().get().was_up && now() - started_at < OPENING
     }
 
     /// The numbers of jobs, as all pages and scrapes share them.
@@ -555,33 +565,6 @@ impl Answered {
         if self.failure.replace(why.to_owned()).is_none() {
             self.changed.extend(self.by_name.keys().cloned());
         }
-    }
-}
-
-/// The processes that were seen lost since the start of the program, for a counter.
-#[derive(Debug, Default)]
-pub(crate) struct LostNodes(Mutex<LostCount>);
-
-#[derive(Debug, Default)]
-struct LostCount {
-    /// Those that the store listed last.
-    listed: Option<BTreeSet<SessionId>>,
-    count: u64,
-}
-
-impl LostNodes {
-    /// Returns the number of processes that were lost since the first look.
-    pub(crate) fn count(&self, sessions: &[SessionInfo]) -> u64 {
-        let is_lost =
-            |session: &&SessionInfo| session.ended.as_ref().is_some_and(|end| end.is_lost);
-        let lost: BTreeSet<_> = sessions.iter().filter(is_lost).map(|session| session.id).collect();
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(listed) = &seen.listed {
-            seen.count += lost.difference(listed).count() as u64;
-        }
-        // The store lists each for an hour, and never again.
-        seen.listed = Some(lost);
-        seen.count
     }
 }
 

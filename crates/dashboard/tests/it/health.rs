@@ -119,3 +119,26 @@ fn readiness_follows_the_store_and_ends_with_the_stop() {
     });
     server.stop();
 }
+
+#[test]
+fn a_store_that_was_not_up_yet_is_opening_and_one_that_was_is_down() {
+    let started = |mood: Mood| {
+        let store = Moody::new();
+        store.set(mood);
+        let served = with_store(&dashboard(), &store, |builder| builder);
+        (store, served)
+    };
+    let outage = |served: &Served| {
+        let info = served.get("/api/v1/info").json();
+        (info.get("storeFailure").is_some(), info["storeIsOpening"] == true)
+    };
+    let (_, served) = started(Mood::IsAway);
+    assert_eq!(outage(&served), (true, true));
+    assert_eq!(served.get("/readyz").status, 503);
+    served.stop();
+    let (store, served) = started(Mood::Answers);
+    eventually(|| (outage(&served) == (false, false)).then_some(()));
+    store.set(Mood::IsAway);
+    eventually(|| (outage(&served) == (true, false)).then_some(()));
+    served.stop();
+}
