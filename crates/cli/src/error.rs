@@ -51,7 +51,7 @@ impl CliError {
     }
 
     /// With these lines below the message: a text, and carets below a part of it.
-    pub(crate) fn below(mut self, lines: Vec<String>) -> Self {
+    pub(crate) fn below(mut self, lines: &[String]) -> Self {
         self.place = (!lines.is_empty()).then(|| lines.join("\n"));
         self
     }

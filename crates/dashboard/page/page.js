@@ -562,7 +562,7 @@
         text = parts.pop();
         for (const part of parts) { const found = /^(?:id: (\S+)\n)?event: (\S+)\ndata: (.*)$/s.exec(part); if (found && stream === own) { onEvent(found[2], JSON.parse(found[3])); seen = found[1] || seen; } }
         // It says that it is live once all that it shows is.
-        if (lostAt && parts.length && stream === own) { await watch(); announce("connected again"); lostAt = 0; isSilent = false; connection("live", "live"); bar(); }
+        if (lostAt && parts.length) { await watch(); if (stream !== own) return; announce("connected again"); lostAt = 0; isSilent = false; connection("live", "live"); bar(); }
       }
     } catch (error) {
       if (stream !== own) return;

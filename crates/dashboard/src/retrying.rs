@@ -26,7 +26,7 @@ impl Retrying {
             |outcome| matches!(outcome, AttemptOutcome::Failed | AttemptOutcome::Undecodable);
         let failed = || job.attempts.iter().filter(|attempt| is_failure(attempt.outcome));
         let failures = failed().count() as u64;
-        let (first, last) = failed().next().zip(failed().last())?;
+        let (first, last) = failed().next().zip(failed().next_back())?;
         (failures >= FAILURES_MIN).then(|| Self {
             failures,
             since: first.started_at,

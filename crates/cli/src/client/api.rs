@@ -185,7 +185,7 @@ impl Api {
         let is_passing = status.is_server_error()
             || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);
         let fault = if is_passing { CliError::unable } else { CliError::no }(plain(what));
-        let fault = fault.below(place.lines().map(plain).collect());
+        let fault = fault.below(&place.lines().map(plain).collect::<Vec<_>>());
         match (status, help) {
             (StatusCode::UNAUTHORIZED, _) => {
                 fault.help("give the token: SCHEDULER_TOKEN=… or --token, or --url with the link that the program prints")
