@@ -126,7 +126,7 @@ impl Jobs {
     }
 
     /// Pauses a process by its [session](Self::sessions): from its next poll on it takes no jobs and fires no ticks, which other
-    /// processes do. It gives back the jobs that it has claimed and not begun, and its runs end. A session of the process that replaces
+    /// processes do. It gives back the jobs that it has claimed and not begun, and its runs go on. A session of the process that replaces
     /// this one is paused, too; a process that starts again is not.
     ///
     /// # Errors

@@ -115,6 +115,8 @@ json! {
         /// Why the store is not up for this process: its lease was not renewed when that was last due.
         store_failure: String,
         store_down_since: String,
+        /// True while the process has just started, and its store was not up yet: that is no failure.
+        store_is_opening: bool,
     }
 
     /// The visitor who asks.

@@ -50,6 +50,12 @@ impl CliError {
         self
     }
 
+    /// With these lines below the message: a text, and carets below a part of it.
+    pub(crate) fn below(mut self, lines: &[String]) -> Self {
+        self.place = (!lines.is_empty()).then(|| lines.join("\n"));
+        self
+    }
+
     /// The message, in one sentence.
     pub(crate) fn what(&self) -> &str {
         &self.what

@@ -12,9 +12,9 @@
     cancelled: ["■", "cancelled", ""],
   }[job.state]);
   const when = ({ state, startedAt, finishedAt, runAt }) =>
-    finishedAt ? ["ended " + ago(finishedAt, storeNow()), finishedAt]
+    finishedAt ? ["ended " + stored(finishedAt), finishedAt]
       : state === "running" ? ["since " + ageOf(startedAt, storeNow()), startedAt]
-        : [Date.parse(runAt) > storeNow() ? "due " + until(runAt, storeNow()) : "due since " + ageOf(runAt, storeNow()), runAt];
+        : [parse(runAt) > storeNow() ? "due " + until(runAt, storeNow()) : "due since " + ageOf(runAt, storeNow()), runAt];
   // Why a job does not run that is due; the time when one is due stands elsewhere.
   const waitText = ({ waits }) => waits && waits.reason !== "later" && waits.text.replace(/(at )?(\d{4}-\S+Z)/, (_, isNext, at) => isNext ? until(at, storeNow()) : localOf(at));
   const progressOf = ({ progress: it }) => it && [el("progress", { value: it.fraction, max: 1, "aria-label": "Progress" }), ` ${Math.round(100 * it.fraction)} % `, el("bdi", it.text)];
@@ -29,7 +29,7 @@
   };
   const jobButton = (job, action, text) => button(text, () => action === "delete" ? sure(job) : jobAct(job, action), { id: action + "-" + job.id, "aria-label": `${text.replace("…", "")} job ${job.id} of ${job.task}` });
   const jobButtons = (job) => {
-    if (!info.visitor.mayAct) return [];
+    if (!mayAct()) return [];
     if (job.state === "running") return [!job.isCancelRequested && jobButton(job, "cancel", "Ask to stop")];
     return job.state === "ready" ? [jobButton(job, "retry", "Run now"), " ", jobButton(job, "cancel", "Cancel")]
       : [jobButton(job, "retry", "Retry"), " ", jobButton(job, "delete", "Delete…")];
@@ -43,13 +43,13 @@
   };
   const confirm = (title, text, keep, ok, call) => { set($("sure-title"), title); set($("sure-text"), text); set($("sure-cancel"), keep); set($("sure-ok"), ok); $("sure").call = call; $("sure").showModal(); $("sure-cancel").focus(); };
   const sure = (job) => confirm("Delete this job?", `Job ${job.id} of ${job.task} will be deleted, with its error and its payload.`, "Keep it", "Delete", () => jobAct(job, "delete"));
-  for (const it of document.querySelectorAll("dialog [id$=-cancel]")) it.addEventListener("click", () => it.closest("dialog").close());
+  for (const it of every("dialog [id$=-cancel]")) it.addEventListener("click", () => it.closest("dialog").close());
   on("sure-form", "submit", () => $("sure").call());
 
   // Many jobs: those with these identities, or all that match. They are counted first.
   const acts = { retry: ["Retry", "retried"], cancel: ["Cancel", "cancelled"], delete: ["Delete", "deleted"] };
   const plural = (count) => count + (count === 1 ? " job" : " jobs");
-  const inWords = (matching) => Object.entries(matching).map(([name, value]) => name === "state" ? value : `${name} “${value}”`).join(", ");
+  const inWords = (matching) => entries(matching).map(([name, value]) => name === "state" ? value : `${name} “${value}”`).join(", ");
   const askMany = async (action, chosen) => {
     const [verb, done] = acts[action];
     try {
@@ -76,7 +76,7 @@
     poll(); watch();
   };
   const actsOf = (state) => ({ running: ["cancel"], ready: ["retry", "cancel", "delete"] }[state] || ["retry", "delete"]);
-  const manyButtons = (prefix, state, text, chosen) => info.visitor.mayAct && actsOf(state).map((action) => {
+  const manyButtons = (prefix, state, text, chosen) => mayAct() && actsOf(state).map((action) => {
     const verb = state === "ready" && action === "retry" ? "Run now" : state === "running" ? "Ask to stop" : acts[action][0];
     return [" ", button(verb + text + "…", () => askMany(action, chosen()), { id: prefix + action })];
   });
@@ -102,9 +102,9 @@
     for (const queue of queues) { sums.ready += queue.due + queue.later; sums.running += queue.running; sums.parked += queue.parked; }
     jobsState = states.includes(route.params.get("state")) ? route.params.get("state") : jobsState || (sums.parked ? "parked" : sums.running ? "running" : sums.ready ? "ready" : "done");
     const query = matching(), after = route.params.get("after");
-    const page = await ask("jobs?" + new URLSearchParams({ ...query, limit: 50, ...(after ? { after } : {}) }));
+    const page = await ask("jobs?" + new Params({ ...query, limit: 50, ...(after ? { after } : {}) }));
     const wantsErrors = !query.error && !after && jobsState !== "running" && (jobsState === "ready" ? retryingIn(queues) : page.jobs.some((job) => job.error));
-    const { errors, isPartial } = wantsErrors ? await ask("jobs:errors?" + new URLSearchParams(query)) : { errors: [], isPartial: false };
+    const { errors, isPartial } = wantsErrors ? await ask("jobs:errors?" + new Params(query)) : { errors: [], isPartial: false };
     if (route.view !== "jobs" || asking !== location.hash) return;
     shownJobs = page.jobs;
     for (const id of picked) if (!shownJobs.some((job) => job.id === id)) picked.delete(id);
@@ -116,7 +116,7 @@
     const tabs = el("div.tabs", { role: "group", "aria-label": "State" }, states.map((state) => button(state + (state in sums ? " " + sums[state] : ""), () => move({ state, after: "" }), { id: "state-" + state, "aria-pressed": String(state === jobsState) })));
     const groups = (errors.length > 1 || errors[0]?.count > 1) && el("section.card.groups", { "aria-labelledby": "h-groups" },
       el("h2", { id: "h-groups" }, "By error" + (isPartial ? ", as far as they were looked through" : "")), el("ul", errors.slice(0, 12).map((it, index) => el("li",
-      el("a", { href: groupLink(jobsState, it), id: "group-" + index }, el("b", it.count + " × "), el("bdi", it.error)), el("span.dim.small", ` ${it.task}` + (it.lastAt ? `, the last ${ago(it.lastAt, storeNow())}` : "")),
+      el("a", { href: groupLink(jobsState, it), id: "group-" + index }, el("b", it.count + " × "), el("bdi", it.error)), el("span.dim.small", ` ${it.task}` + (it.lastAt ? `, the last ${stored(it.lastAt)}` : "")),
       el("span.act", manyButtons(`group-${index}-`, jobsState, " " + it.count, () => ({ matching: { ...query, task: it.task, error: it.error } })))))));
     const many = page.jobs.length > 0 && el("div.many.act", el("span.bulk", { id: "picked-bar" }), el("span.bulk", el("span.dim", isNarrow ? "All that match:" : `All that are ${jobsState}:`), manyButtons("all-", jobsState, " all", () => ({ matching: matching() }))));
     const pick = (job, is) => is ? picked.add(job.id) : picked.delete(job.id);
@@ -143,9 +143,9 @@
   };
 
   const showJob = async () => {
-    const id = route.name, job = await ask("jobs/" + encodeURIComponent(id));
+    const id = route.name, job = await ask("jobs/" + encode(id));
     if (route.view !== "job" || route.name !== id) return;
-    const key = JSON.stringify(job), at = (name) => job[name] && time(job[name], `${localOf(job[name])}, ${Date.parse(job[name]) > storeNow() ? until(job[name], storeNow()) : ago(job[name], storeNow())}`, job[name]);
+    const key = JSON.stringify(job), at = (name) => job[name] && time(job[name], `${localOf(job[name])}, ${parse(job[name]) > storeNow() ? until(job[name], storeNow()) : ago(job[name], storeNow())}`, job[name]);
     if (painted === key) return;
     const { payload } = job;
     put(key, crumb(toJobs({ state: job.state, task: job.task }), `← ${job.state} jobs of ${job.task}`),
@@ -168,11 +168,11 @@
   };
 
   const attemptsOf = (job) => tableOf("attempts", "Attempts that did not succeed, the earliest first", ["Attempt", "Ended", "Took", "Outcome", "Node", "Error"], job.attempts.map((it) => el("tr",
-    cell("Attempt", "whole", "#" + it.number), cell("Ended", "whole", time(it.endedAt, `${localOf(it.endedAt)}, ${ago(it.endedAt, storeNow())}`, it.endedAt)), cell("Took", "whole", took(it.tookMs)),
+    cell("Attempt", "whole", "#" + it.number), cell("Ended", "whole", time(it.endedAt, `${localOf(it.endedAt)}, ${stored(it.endedAt)}`, it.endedAt)), cell("Took", "whole", took(it.tookMs)),
     cell("Outcome", "whole", withIcon("outcome", ["✖", it.outcome.replace("_", " "), "is-bad"])), cell("Node", null, it.node || "–"), cell("Error", "detail wide", el("pre.is-bad", it.error)))));
   // Another payload for a job that waits or is parked, unless it was claimed since it was shown.
   let edited = null;
-  const mayEdit = (job) => info.visitor.mayAct && ["ready", "parked"].includes(job.state) && job.payload.text !== undefined && !job.payload.isCut;
+  const mayEdit = (job) => mayAct() && ["ready", "parked"].includes(job.state) && job.payload.text !== undefined && !job.payload.isCut;
   const edit = (job) => {
     edited = job;
     set($("edit-fault"), "");
@@ -194,8 +194,8 @@
     $("edit-ok").disabled = false;
   });
 
-  const queueAct = async (queue, action, body) => { try { await ask(`queues/${encodeURIComponent(queue)}/${action}`, body || {}); toast(`queue ${queue}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
-  const queueButton = ({ queue, pause: is }) => { const label = is ? "Resume" : "Pause…"; return info.visitor.mayAct && button(label, () => is ? queueAct(queue, "resume") : pause([], queue), { id: "toggle-" + queue, "aria-label": `${label}: queue ${queue}` }); };
+  const queueAct = async (queue, action, body) => { try { await ask(`queues/${encode(queue)}/${action}`, body || {}); toast(`queue ${queue}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
+  const queueButton = ({ queue, pause: is }) => { const label = is ? "Resume" : "Pause…"; return mayAct() && button(label, () => is ? queueAct(queue, "resume") : pause([], queue), { id: "toggle-" + queue, "aria-label": `${label}: queue ${queue}` }); };
   const showQueues = async () => {
     const queues = await askQueues();
     if (route.view !== "queues") return;
@@ -209,17 +209,17 @@
         cell("Longest run", [it, ...it.tasks || []].some((part) => part.hasLongRun) ? "number is-bad" : "number", it.oldestRunningMs === undefined ? "–" : span(it.oldestRunningMs)), cell(null, "act acts", !task && queueButton(it)));
     };
     const rows = queues.map((it) => [row(it, it.queue), it.tasks.map((part) => row(part, it.queue, part.task))]);
-    put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No queue is known."), el("p.dim", "as of " + ago(facts.asOf, storeNow())));
+    put("", headOf("Queues"), rows.length ? tableOf("queues", "Queues, each with the tasks of its jobs", ["Queue", "Due", "Later", "Retrying", "Running", "Parked", "Longest wait", "Longest run", actsHead()], rows) : note("", "No queue is known."), el("p.dim", "as of " + stored(facts.asOf)));
   };
 
   const nodeAct = async (node, action, body) => { try { await ask(`nodes/${node.session}/${action}`, body || {}); toast(`node ${node.label}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
-  const nodeButton = (node) => { const label = node.pause ? "Resume" : "Pause…"; return info.visitor.mayAct && button(label, () => node.pause ? nodeAct(node, "resume") : pause([], "", node), { id: "toggle-" + node.session, "aria-label": `${label}: node ${node.label}` }); };
+  const nodeButton = (node) => { const label = node.pause ? "Resume" : "Pause…"; return mayAct() && button(label, () => node.pause ? nodeAct(node, "resume") : pause([], "", node), { id: "toggle-" + node.session, "aria-label": `${label}: node ${node.label}` }); };
   const showNodes = async () => {
     const { nodes, orphans, ended } = await ask("nodes");
     Object.assign(facts, { nodes, orphans, ended });
     if (route.view !== "nodes") return;
     const held = (jobs) => jobs.length ? el("ul", jobs.slice(0, 20).map((job) => el("li", jobLink(job), el("span.dim", " since " + ageOf(job.startedAt, storeNow())))), jobs.length > 20 && el("li.dim", `and ${jobs.length - 20} more`)) : "none";
-    const stateOf = (node) => node.hasRunOut ? ["✖", "does not renew its lease", "is-bad"] : !node.pause ? ["✔", "takes jobs", "is-good"] : node.jobs.length ? ["‖", "paused, its runs end", "is-warn"] : ["‖", "paused", "is-warn"];
+    const stateOf = (node) => node.hasRunOut ? ["✖", "does not renew its lease", "is-bad"] : !node.pause ? ["✔", "takes jobs", "is-good"] : node.jobs.length ? ["‖", "paused, its runs go on", "is-warn"] : ["‖", "paused", "is-warn"];
     const open = new Set([...$("store").querySelectorAll("details[open]")].map((it) => it.id));
     const tasksOf = (node) => el("details", { id: "tasks-" + node.session, open: open.has("tasks-" + node.session), "aria-label": "Tasks of " + node.label }, el("summary", node.tasks.length + (node.tasks.length === 1 ? " task" : " tasks")), node.tasks.join(", "));
     const rows = nodes.map((node) => el("tr", { class: node.hasRunOut && "failing" },
@@ -227,7 +227,7 @@
       cell("Build", null, node.build || "–"), cell("Since", "when", time(node.openedAt, ageOf(node.openedAt, storeNow()), localOf(node.openedAt), "age")),
       cell("Queues", null, node.queues ? node.queues.join(", ") || "none" : "all", tasksOf(node)), cell("State", null, withIcon("outcome", stateOf(node))),
       cell("Jobs", null, `${node.jobs.length} of ${node.concurrency}`, node.jobs.length > 0 && held(node.jobs)), cell(null, "act acts", nodeButton(node))));
-    const endOf = (it) => el("li", { class: it.isLost && "is-bad" }, el("strong", it.label), el("span.mono.dim", " " + shortId(it.session)), it.isLost ? ": lost " : ": stopped ", time(it.at, ago(it.at, storeNow()), localOf(it.at)),
+    const endOf = (it) => el("li", { class: it.isLost && "is-bad" }, el("strong", it.label), el("span.mono.dim", " " + shortId(it.session)), it.isLost ? ": lost " : ": stopped ", time(it.at, stored(it.at), localOf(it.at)),
       it.isLost && `, found by ${it.foundBy === it.label ? "itself" : it.foundBy}; it held ${plural(it.jobs)}`, it.isLost && it.isBack && "; it is back");
     put("", headOf("Nodes"), rows.length ? tableOf("nodes", "Processes that use the store, and the jobs that they have", ["Process", "Build", "Since", "Queues", "State", "Jobs", actsHead()], rows) : note("", "No process uses the store."),
       ended.length > 0 && el("section.note", { id: "ended", class: ended.some((it) => it.isLost) && "bad" }, el("h2", "Lost or stopped within the last hour"), el("ul", ended.map(endOf))),
@@ -239,7 +239,7 @@
   const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr",
     cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue : it.process ? "node " + it.process
       : it.task === "*" ? it.matching ? "several" : "–" : el("a", { href: toTask(it.task) }, named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who, it.role && el("span.sub", "role " + it.role)),
-    cell("When", "when", time(it.at, ago(it.at, storeNow()), it.at, "age")), cell("Note", null, el("bdi", noteOf(it) || "–")), cell("From", "dim", it.from || "–", it.node && el("span.sub", it.node)))));
+    cell("When", "when", time(it.at, stored(it.at), it.at, "age")), cell("Note", null, el("bdi", noteOf(it) || "–")), cell("From", "dim", it.from || "–", it.node && el("span.sub", it.node)))));
   const showActions = async () => {
     const after = route.params.get("after"), { actions, hasMore, isPartial } = await ask("actions?limit=100" + (after ? "&after=" + after : ""));
     if (route.view === "actions") put("", headOf("Actions"), isPartial && note("warn", "The store does not answer: these are the changes at this process, since its start."), actions.length ? actionsOf(actions) : note("", "No change by hand."),
@@ -250,7 +250,7 @@
   const poll = async () => {
     clearTimeout(polling);
     const show = shows[route.view];
-    if (!show || document.hidden) return;
+    if (!show || hid()) return;
     try { await show(); $("store-failure").hidden = true; $("store").classList.remove("stale"); }
     catch (error) {
       if (error.status === 401) return;
@@ -298,7 +298,7 @@
       const show = (className, ...children) => { if (own !== looking) return false; $("rule-preview").className = className; fill($("rule-preview"), children); return true; };
       if (!$("rule-text").value.trim()) { show("dim", "The next runs are shown here."); return; }
       try {
-        const found = await ask(path(ruled) + "/preview?" + new URLSearchParams(rule()));
+        const found = await ask(path(ruled) + "/preview?" + new Params(rule()));
         if (show("", el("p", el("strong", found.words || found.rule), found.expression && ` (${found.zone})`), el("ol.upcoming", timesOf(found.times, found.zone, until)))) $("rule-ok").disabled = false;
       } catch (error) { show("is-bad pre", "✖ " + error.message.replace(/^task `[^`]*`: /, "")); }
     }, 250);

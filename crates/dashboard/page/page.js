@@ -1,13 +1,14 @@
 "use strict";
 (() => {
-  const $ = (id) => document.getElementById(id);
+  const $ = (id) => document.getElementById(id), every = (what) => document.querySelectorAll(what);
+  const { parse, now: wall } = Date, { floor } = Math, { entries } = Object, Params = URLSearchParams, hid = () => document.hidden, encode = encodeURIComponent, mayAct = () => info.visitor.mayAct;
   const on = (id, event, call) => $(id).addEventListener(event, call);
   const base = location.pathname.replace(/\/+$/, "") + "/";
   const api = base + "api/v1/";
   // A text that the browser keeps, if it may: in a private window it does not.
   const memory = (kind, key) => ({
     get: () => { try { return window[kind].getItem(key) || ""; } catch { return ""; } },
-    set: (text) => { try { text ? window[kind].setItem(key, text) : window[kind].removeItem(key); } catch { /* a private window */ } },
+    set: (text) => { try { text ? window[kind].setItem(key, text) : window[kind].removeItem(key); } catch {} },
   });
   // The token is this tab's: it goes to no server but this one, and into no address.
   const key = "scheduler-token:" + base, ofTab = memory("sessionStorage", key);
@@ -32,7 +33,7 @@
 
   const SVG = "http://www.w3.org/2000/svg";
   const tasks = new Map(), rows = new Map(), selected = new Set();
-  let info = null, shift = 0, sort = { by: "", up: true }, limit = 100, route = { view: "", params: new URLSearchParams() }, isFresh = false, knownAt = 0, isPolling = false;
+  let info = null, shift = 0, sort = { by: "", up: true }, limit = 100, route = { view: "", params: new Params() }, isFresh = false, knownAt = 0, isPolling = false;
 
   // Characters that cannot be seen, or would reverse what follows, are shown by their numbers.
   const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (it) => `[U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
@@ -43,7 +44,7 @@
   const content = (children) => children.flat(Infinity).filter(Boolean).map((it) => it instanceof Node ? it : visible(String(it)));
   const fill = (node, ...children) => node.replaceChildren(...content(children));
   const assign = (node, props) => {
-    for (const [key, value] of Object.entries(props)) {
+    for (const [key, value] of entries(props)) {
       if (key === "on") for (const event in value) node.addEventListener(event, value[event]);
       else if (value || value === "") node.setAttribute(key, value === true ? "" : value);
     }
@@ -77,8 +78,8 @@
   const tableOf = (id, caption, heads, rows) => el("table", { id }, el("caption.hidden", caption),
     el("thead", el("tr", heads.map((head) => typeof head === "string" ? el("th", head) : head))), el("tbody", rows));
   const actsHead = () => el("th.act", el("span.hidden", "Actions"));
-  const toTask = (name) => "#/tasks/" + encodeURIComponent(name);
-  const toJobs = (params) => "#/jobs?" + new URLSearchParams(params);
+  const toTask = (name) => "#/tasks/" + encode(name);
+  const toJobs = (params) => "#/jobs?" + new Params(params);
   // Puts new elements in, and leaves the focus where it was.
   const refill = (node, ...children) => {
     const focused = document.activeElement?.id;
@@ -105,7 +106,7 @@
   const zoneOf = (name) => formatOf(zone === "utc" ? "UTC" : zone === "browser" ? zoneOfBrowser : name || info.zone);
   // "Mon 2026-03-30 09:00:00 +02:00", in the zone of a task, or else in that of the program.
   const localOf = (at, name) => {
-    const ms = Date.parse(at), { format } = zoneOf(name);
+    const ms = parse(at), { format } = zoneOf(name);
     // An instant that a browser cannot read, such as one of the year 12000, is shown as it came.
     if (Number.isNaN(ms)) return at || "";
     if (!format) return `${new Date(ms).toUTCString().slice(0, 3)} ${iso(ms).slice(0, 10)} ${iso(ms).slice(11, 19)} +00:00`;
@@ -114,21 +115,23 @@
   };
 
   // Times: ages are computed from the clock of the server; those of what the store has, from the store's.
-  const now = () => Date.now() + shift;
+  // Without its process a page judges no later time than the last that it knows.
+  const now = () => lostAt && knownAt || wall() + shift;
   const storeNow = () => now() - (info?.clockOffsetMs || 0), clockOf = (row) => row.isDurable ? storeNow() : now();
   const span = (ms) => {
     const s = Math.abs(ms) / 1000;
     if (s < 1) return Math.round(Math.abs(ms)) + " ms";
-    if (s < 60) return Math.floor(s) + " s";
-    const [d, h, m] = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
+    if (s < 60) return floor(s) + " s";
+    const [d, h, m] = [floor(s / 86400), floor(s / 3600) % 24, floor(s / 60) % 60];
     if (d) return d + " d " + h + " h";
-    return h ? h + " h " + m + " min" : m + " min" + (m < 10 && Math.floor(s) % 60 ? " " + Math.floor(s) % 60 + " s" : "");
+    return h ? h + " h " + m + " min" : m + " min" + (m < 10 && floor(s) % 60 ? " " + floor(s) % 60 + " s" : "");
   };
   const took = (ms) => ms < 1 ? Math.round(ms * 1000) + " µs" : ms < 1000 ? (ms < 10 ? ms.toFixed(1) : Math.round(ms)) + " ms" : ms < 60000 ? (ms / 1000).toFixed(1) + " s" : span(ms);
-  const ago = (at, to = now()) => { const ms = to - Date.parse(at); return ms < 1000 ? "just now" : span(ms) + " ago"; };
+  const ago = (at, to = now()) => { const ms = to - parse(at); return ms < 1000 ? "just now" : span(ms) + " ago"; };
+  const stored = (at) => ago(at, storeNow());
   const ageOf = (at, to) => ago(at, to).replace(" ago", "");
-  const since = (at) => span(now() - Date.parse(at));
-  const until = (at, from = now()) => { const ms = Date.parse(at) - from; return ms <= 0 ? "now" : "in " + (ms < 1000 ? "1 s" : span(ms)); };
+  const since = (at) => span(now() - parse(at));
+  const until = (at, from = now()) => { const ms = parse(at) - from; return ms <= 0 ? "now" : "in " + (ms < 1000 ? "1 s" : span(ms)); };
   // A local time without the seconds if they are zero; brief: also without the date if it is today's.
   const short = (local) => local ? local.replace(/:00 ([+-])/, " $1") : "";
   const shorter = (locals) => locals.every((local) => /:00 [+-]/.test(local)) ? short : (local) => local;
@@ -155,7 +158,7 @@
   const ask = async (path, body) => {
     const options = body === undefined ? { headers: headers() } : { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
     const answer = await fetch(api + path, { ...options, cache: "no-store", credentials: "same-origin", redirect: "error" });
-    answeredAt = Date.now();
+    answeredAt = wall();
     const json = (answer.headers.get("content-type") || "").includes("json") ? JSON.parse(await answer.text()) : null;
     if (answer.ok) return json;
     const error = new Error((json?.detail) || answer.status + " " + answer.statusText);
@@ -166,7 +169,7 @@
   };
   const reached = (error) => error instanceof TypeError ? "The program does not answer; nothing was done." : error.message;
   const refused = (error) => { if (error.status !== 401) toast(reached(error)); };
-  const path = (name) => "tasks/" + encodeURIComponent(name);
+  const path = (name) => "tasks/" + encode(name);
   const act = async (name, action, body) => {
     try { update(await ask(path(name) + "/" + action, body || {})); toast(name + ": " + { run: "asked to run", pause: "paused", resume: "resumed", cancel: "asked to stop", enable: "enabled", reschedule: "has another rule" }[action]); refresh(); }
     catch (error) { refused(error); }
@@ -210,7 +213,7 @@
       const x = (all - names.length + index) * step;
       bars[kind] += `M${x.toFixed(1)} ${(26 - height).toFixed(1)}h${(step * 0.66).toFixed(1)}V26h-${(step * 0.66).toFixed(1)}z`;
     });
-    return picture("spark", width + " 26", label, [["base", `M0 25.5H${width}`], ...Object.entries(bars)]);
+    return picture("spark", width + " 26", label, [["base", `M0 25.5H${width}`], ...entries(bars)]);
   };
   const badges = (row) => [...row.tags, row.isDurable && "durable", row.schedule?.isOverridden && "overridden"].filter(Boolean);
   const badge = (tag) => el("span.badge", tag);
@@ -281,7 +284,7 @@
     set(parts.since, (isDown(row) ? "critical and down; " : "") + (row.streak && row.failingSince ? "for " + since(row.failingSince) + first : "") + (row.streak || isDown(row) ? (row.lastSuccess ? "; last success " + ago(row.lastSuccess) : "; no success since the start") : ""));
     const [next, nextAt] = nextText(row);
     set(parts.next, next); set(parts.nextAt, nextAt);
-    if (!row.last) { const tick = row.schedule?.lastTick; set(parts.last, tick ? "ticked " + ago(tick, storeNow()) : row.isDurable ? "no run here yet" : "no run yet"); set(parts.took, row.isDurable ? "this process has run none" : ""); return; }
+    if (!row.last) { const tick = row.schedule?.lastTick; set(parts.last, tick ? "ticked " + stored(tick) : row.isDurable ? "no run here yet" : "no run yet"); set(parts.took, row.isDurable ? "this process has run none" : ""); return; }
     const [mark, outcomeWord, outcomeClass] = outcome(row.last.outcome);
     parts.last.className = "outcome age " + outcomeClass;
     set(parts.last, `${mark} ${outcomeWord}, ${ago(row.last.endedAt)}`);
@@ -392,7 +395,7 @@
   const load = async (name) => {
     const length = Math.max(runs.length, 50);
     try {
-      const [task, history, actions] = await Promise.all([ask(path(name)), ask(path(name) + "/runs?limit=" + Math.min(length, 1000)), ask("actions?task=" + encodeURIComponent(name))]);
+      const [task, history, actions] = await Promise.all([ask(path(name)), ask(path(name) + "/runs?limit=" + Math.min(length, 1000)), ask("actions?task=" + encode(name))]);
       if (route.name !== name) return;
       detail = { ...task, actions: actions.actions }; runs = history.runs; hasMore = history.hasMore;
       paintTask();
@@ -401,12 +404,12 @@
     }
   };
   const oneTask = (title, ...content) => { $("task").hidden = false; fill($("task"), crumb("#/tasks", "← All tasks"), el("h1", { id: "task-title" }, title), content); };
-  const skips = (counts) => Object.entries(counts).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ");
+  const skips = (counts) => entries(counts).filter(([, count]) => count).map(([reason, count]) => `${count} ${reason}`).join(", ");
   const paintTask = () => {
     const row = detail, { counters: counts, schedule: durable } = row;
     const open = new Set([...$("task").querySelectorAll("details[open]")].map((it) => it.dataset.key));
     const isKind = row.kind === "job", isOff = row.state === "disabled";
-    const may = (is, action, text, isMain, call = () => act(row.name, action)) => is && info.visitor.mayAct && !row.isEnded && button(text, call, { id: "do-" + action, class: isMain && "primary" });
+    const may = (is, action, text, isMain, call = () => act(row.name, action)) => is && mayAct() && !row.isEnded && button(text, call, { id: "do-" + action, class: isMain && "primary" });
     const buttons = [
       may(isOff && !isKind, "enable", "Enable"),
       may(!isOff && !isKind, "run", "Run now", !row.running),
@@ -418,8 +421,8 @@
     if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since, clockOf(row)) + (row.pause.until ? ", until " + short(localOf(row.pause.until, row.zone)) : "")
       + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));
     const wrong = wrongOf(row), listed = (rows, more) => rows.slice(0, 10).map((it, index) => [index && ", ", linkTo(it.name), more?.(it)]);
-    const stop = row.running && row.actions.find((it) => it.action === "cancel" && Date.parse(it.at) >= Date.parse(row.runningSince));
-    const isDeaf = stop && now() - Date.parse(stop.at) > 5000, stopped = stop ? ` ${stop.who || "Somebody"} asked it to stop ${ago(stop.at)}${isDeaf ? "; it does not react" : ""}.` : "";
+    const stop = row.running && row.actions.find((it) => it.action === "cancel" && parse(it.at) >= parse(row.runningSince));
+    const isDeaf = stop && now() - parse(stop.at) > 5000, stopped = stop ? ` ${stop.who || "Somebody"} asked it to stop ${ago(stop.at)}${isDeaf ? "; it does not react" : ""}.` : "";
     if (wrong?.kind === "hung") {
       const starved = victims(row), usual = longest(row);
       bad(`▲ A run hangs: it has been in progress for ${span(now() - wrong.since)}` + (usual ? `, where the longest lately took ${took(usual)}` : "") + (dueSince(row) ? `; the next one was due ${span(now() - wrong.due)} ago` : "") + "." + stopped,
@@ -438,8 +441,8 @@
       notes,
       el("div.grid",
         card("h-schedule", "Schedule", factsOf(
-          ["Rule", row.words || row.rule], ["By hand", durable?.isOverridden && `${durable.overriddenBy ? "by " + durable.overriddenBy + ", " : ""}${ago(durable.overriddenAt, storeNow())}; before: ${durable.ruleBefore}`], ["Cron", code(row.expression)], ["Zone", row.expression && row.zone],
-          ["Ticks", durable && `${durable.fired} in all processes` + (durable.lastTick ? ", the last " + ago(durable.lastTick, storeNow()) : "")], ["Skipped", durable && skips(durable.skipped)],
+          ["Rule", row.words || row.rule], ["By hand", durable?.isOverridden && `${durable.overriddenBy ? "by " + durable.overriddenBy + ", " : ""}${stored(durable.overriddenAt)}; before: ${durable.ruleBefore}`], ["Cron", code(row.expression)], ["Zone", row.expression && row.zone],
+          ["Ticks", durable && `${durable.fired} in all processes` + (durable.lastTick ? ", the last " + stored(durable.lastTick) : "")], ["Skipped", durable && skips(durable.skipped)],
           ["Jobs", jobsOf("parked"), jobsOf("ready") && " ", jobsOf("ready")], ["Function", code(row.function)], ["Source", code(row.source)], ["Pool", row.pool + (row.isAsync ? ", async" : "")])),
         card("h-next", wrong?.kind === "hung" ? "Fire times; none starts a run before this one ends" : upcoming.length > 1 ? `Next ${upcoming.length} runs` : "Next run", upcoming.length ? el("ol.upcoming", upcoming) : el("p.dim", nextText(row)[0])),
         card("h-runs", "Runs", factsOf(
@@ -476,8 +479,8 @@
   const address = (view, params) => { const text = String(params); return "#/" + view + (text ? "?" + text : ""); };
   // Changes parts of the address; the former one stays in the history if `isMove`.
   const setParams = (changes, isMove) => {
-    const params = new URLSearchParams(route.params);
-    for (const [name, value] of Object.entries(changes)) if (value) params.set(name, value); else params.delete(name);
+    const params = new Params(route.params);
+    for (const [name, value] of entries(changes)) if (value) params.set(name, value); else params.delete(name);
     const target = address(route.view, params);
     if (isMove) { location.hash = target; return; }
     route.params = params;
@@ -490,12 +493,12 @@
     if ($("state").value !== (params.get("state") || "")) $("state").value = "";
     wantedTag = params.get("tag") || ""; $("tag").value = wantedTag;
     sort = { by: ["name", "next", "last"].includes(by) ? by : "", up: params.get("order") !== "down" };
-    for (const head of document.querySelectorAll("th[data-sort]")) { head.removeAttribute("aria-sort"); if (head.dataset.sort === sort.by) head.setAttribute("aria-sort", sort.up ? "ascending" : "descending"); }
+    for (const head of every("th[data-sort]")) { head.removeAttribute("aria-sort"); if (head.dataset.sort === sort.by) head.setAttribute("aria-sort", sort.up ? "ascending" : "descending"); }
   };
   const go = () => {
     if (inFragment()) { begin(); return; }
     const [path, query] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s), parts = path.split("/");
-    const one = { tasks: "task", jobs: "job" }[parts[0]], params = new URLSearchParams(query || "");
+    const one = { tasks: "task", jobs: "job" }[parts[0]], params = new Params(query || "");
     const next = one && parts[1] ? { view: one, name: decode(parts.slice(1).join("/")), params } : { view: views[parts[0]] && views[parts[0]].title ? parts[0] : parts[0] ? "none" : "tasks", params };
     if (!info) return;
     const isMove = route.view && (next.view !== route.view || next.name !== route.name);
@@ -519,7 +522,7 @@
     $("connection").dataset.state = state;
     set($("connection"), text);
     document.body.classList.toggle("stale", isLost);
-    if (isLost || wasLost) for (const it of document.querySelectorAll("main td button, #store button, #task .title button, #bulk button")) it.disabled = isLost;
+    if (isLost || wasLost) for (const it of every("main td button, #store button, #task .title button, #bulk button")) it.disabled = isLost;
     wasLost = isLost;
   };
   const stop = () => { clearTimeout(again); if (stream) stream.abort(); stream = null; };
@@ -529,8 +532,9 @@
     if (route.view === "task" && detail?.name === row.name) refresh();
   };
   const onEvent = (name, data) => {
-    heardAt = answeredAt = Date.now(); knownAt = now();
-    if (data.now) shift = Date.parse(data.now) - Date.now();
+    heardAt = answeredAt = wall();
+    if (data.now) shift = parse(data.now) - wall();
+    knownAt = wall() + shift;
     const isWhole = name === "snapshot" || name === "reset";
     if (isWhole) { tasks.clear(); data.tasks.forEach((row) => tasks.set(row.name, row)); }
     if (name === "tasks") data.tasks.forEach(update);
@@ -540,7 +544,7 @@
     tell();
   };
   const connect = async () => {
-    if (stream || document.hidden || !info) return;
+    if (stream || hid() || !info) return;
     const own = stream = new AbortController();
     try {
       const answer = await fetch(api + "events", { headers: headers(seen ? { "Last-Event-ID": seen } : {}), signal: own.signal, cache: "no-store", credentials: "same-origin" });
@@ -548,8 +552,8 @@
       if (!answer.ok) { const refused = new Error((await answer.json().catch(() => ({}))).detail || answer.status + " " + answer.statusText); refused.isRefusal = true; throw refused; }
       isPolling = false; $("connection").title = "";
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-      if (lostAt) announce("connected again");
-      lostAt = 0; isSilent = false; wait = 1000; connection("live", "live");
+      wait = 1000;
+      if (!lostAt) connection("live", "live");
       for (let text = ""; ;) {
         const { value, done } = await reader.read();
         if (done) throw new Error("the stream has ended");
@@ -557,6 +561,8 @@
         const parts = text.split("\n\n");
         text = parts.pop();
         for (const part of parts) { const found = /^(?:id: (\S+)\n)?event: (\S+)\ndata: (.*)$/s.exec(part); if (found && stream === own) { onEvent(found[2], JSON.parse(found[3])); seen = found[1] || seen; } }
+        // It says that it is live once all that it shows is.
+        if (lostAt && parts.length) { await watch(); if (stream !== own) return; announce("connected again"); lostAt = 0; isSilent = false; connection("live", "live"); bar(); }
       }
     } catch (error) {
       if (stream !== own) return;
@@ -564,7 +570,7 @@
       own.abort();
       if (error.isRefusal) { pollInstead(error.message); return; }
       lost();
-      again = setTimeout(async () => { try { await about(); } catch { /* the next try says it */ } connect(); }, wait);
+      again = setTimeout(async () => { try { await about(); } catch {} connect(); }, wait);
       wait = Math.min(wait * 2, 10000);
     }
   };
@@ -577,14 +583,14 @@
     again = setTimeout(connect, 5000);
   };
   const pollTasks = async () => { const answer = await ask("tasks"); onEvent("snapshot", answer); };
-  const lost = (at = Date.now()) => {
+  const lost = (at = wall()) => {
     if (!lostAt) { lostAt = at; announce("connection lost"); }
-    const age = span(Date.now() - lostAt);
+    const age = span(wall() - lostAt);
     connection("lost", isSilent ? `no answer for ${age}, retrying` : `disconnected ${age} ago, retrying`); bar();
   };
   // The page asks every five seconds. A process that is frozen, or whose machine is gone, ends no connection.
-  const hasGoneSilent = () => $("sign-in").hidden && answeredAt && Date.now() - answeredAt > (document.hidden ? 150000 : 10000);
-  document.addEventListener("visibilitychange", () => { answeredAt = Date.now(); if (document.hidden) { stop(); connection("off", "asleep"); } else connect(); poll(); watch(); });
+  const hasGoneSilent = () => $("sign-in").hidden && answeredAt && wall() - answeredAt > (hid() ? 150000 : 10000);
+  document.addEventListener("visibilitychange", () => { answeredAt = wall(); if (hid()) { stop(); connection("off", "asleep"); } else connect(); poll(); watch(); });
   const clockText = (at) => localOf(iso(at)).slice(15, 23);
   const clock = () => { const text = localOf(iso(now())); set($("clock"), `${zoneOf().name} ${text.slice(15)}`); };
   $("zone").value = zone;
@@ -593,10 +599,10 @@
     if (!info) return;
     if (lostAt) lost();
     else if (hasGoneSilent()) { isSilent = true; stop(); lost(answeredAt); connect(); }
-    else if (stream && heardAt && Date.now() - heardAt > 40000) { stop(); lost(); connect(); }
+    else if (stream && heardAt && wall() - heardAt > 40000) { stop(); lost(); connect(); }
     if (lostAt) return;
     clock(); bar(); tell();
-    if (route.view === "task" && detail) { const wrong = wrongOf(detail), kind = wrong ? wrong.kind : ""; if (kind !== detailKind || (wrong || detail.running) && heardAt && Math.floor(now() / 1000) % 10 === 0) { detailKind = kind; refresh(); } }
+    if (route.view === "task" && detail) { const wrong = wrongOf(detail), kind = wrong ? wrong.kind : ""; if (kind !== detailKind || (wrong || detail.running) && heardAt && floor(now() / 1000) % 10 === 0) { detailKind = kind; refresh(); } }
     if (route.view !== "tasks") return;
     for (const view of rows.values()) if (view.row) age(view);
     // Time alone makes a task late.
@@ -607,12 +613,12 @@
 
   const about = async () => {
     info = await ask("info");
-    shift = Date.parse(info.now) - Date.now();
+    shift = parse(info.now) - wall();
     clock();
     set($("title"), info.application);
-    document.body.classList.toggle("may-act", info.visitor.mayAct);
+    document.body.classList.toggle("may-act", mayAct());
     $("visitor").hidden = false;
-    set($("visitor"), info.isReadOnly ? "read-only" : info.visitor.mayAct ? info.visitor.name : info.visitor.name + " · read-only");
+    set($("visitor"), info.isReadOnly ? "read-only" : mayAct() ? info.visitor.name : info.visitor.name + " · read-only");
     set($("history"), `The history has the last ${info.history.runsPerTask} runs of each task since ${short(localOf(info.startedAt))}, in memory.` + (info.history.lostEvents ? ` ${info.history.lostEvents} events came too fast to be kept.` : ""));
   };
   const begin = async () => {

@@ -8,13 +8,13 @@
   const dueSince = (row) => {
     if (row.isEnded || row.isPaused || row.state === "disabled") return 0;
     // The store fires the ticks of a durable task, by its own clock.
-    const at = Date.parse(row.lateSince || row.stuckSince || "") || Date.parse(row.next || "") + (row.isDurable && info?.clockOffsetMs || 0);
+    const at = parse(row.lateSince || row.stuckSince || "") || parse(row.next || "") + (row.isDurable && info?.clockOffsetMs || 0);
     return at && now() - at > (row.isDurable ? 3 : 1) * LATE ? at : 0;
   };
   // A run that is past its next fire time is slow; one that also takes twice as long as any lately hangs.
   const hungSince = (row) => {
     if (!row.running || !row.runningSince) return 0;
-    const since = Date.parse(row.runningSince), took = now() - since, usual = longest(row), due = dueSince(row);
+    const since = parse(row.runningSince), took = now() - since, usual = longest(row), due = dueSince(row);
     if (due) return took > 2 * usual ? due : 0;
     // The store knows the runs of all processes.
     if (row.isDurable) return facts.long.has(row.name) && took > 60000 ? since + 60000 : 0;
@@ -24,7 +24,7 @@
   // Asked for often: it is computed anew twice a second.
   const wrongs = new WeakMap();
   const wrongOf = (row) => {
-    const at = Math.floor(now() / 500), known = wrongs.get(row);
+    const at = floor(now() / 500), known = wrongs.get(row);
     if (known?.at === at) return known.wrong;
     const wrong = computeWrong(row);
     wrongs.set(row, { at, wrong });
@@ -33,17 +33,17 @@
   const isWrong = (row, kind) => { const wrong = wrongOf(row); return Boolean(wrong) && wrong.kind === kind; };
   const computeWrong = (row) => {
     const hung = hungSince(row);
-    if (hung) return { kind: "hung", since: Date.parse(row.runningSince), due: hung };
+    if (hung) return { kind: "hung", since: parse(row.runningSince), due: hung };
     const due = row.running ? 0 : dueSince(row);
     if (due) return { kind: "late", since: due };
-    if (row.streak && !(row.isEnded && row.state !== "failed")) return { kind: "failing", since: Date.parse(row.failingSince || (row.last?.endedAt) || "") || 0 };
+    if (row.streak && !(row.isEnded && row.state !== "failed")) return { kind: "failing", since: parse(row.failingSince || (row.last?.endedAt) || "") || 0 };
     return null;
   };
   // The tasks that hold the threads for which a task waits, the longest first.
   const holders = (row) => {
     const pool = info?.pools.find((it) => it.name === row.pool), held = [...tasks.values()].filter((it) => it.running && !it.isAsync && it.pool === row.pool && it.name !== row.name);
     const runs = held.reduce((sum, it) => sum + it.running, 0);
-    return pool && runs >= pool.coreSize ? held.sort((a, b) => Date.parse(a.runningSince) - Date.parse(b.runningSince)) : [];
+    return pool && runs >= pool.coreSize ? held.sort((a, b) => parse(a.runningSince) - parse(b.runningSince)) : [];
   };
   const victims = (row) => [...tasks.values()].filter((it) => isWrong(it, "late") && holders(it).some((by) => by.name === row.name));
   const heldBy = (row) => {
@@ -76,8 +76,8 @@
     faulty("late", (age, row) => { const [by] = holders(row); return "by " + age + (by ? `, pool ${row.pool} held by ${by.name}` : ""); });
     faulty("failing", (age) => age && "for " + age);
     const parked = parkedIn(queues);
-    bad(storeFailure, "#/queues", "store down" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
-    wait(facts.countFailure, "#/queues", "jobs counted " + ago(facts.asOf, storeNow()), facts.countFailure);
+    add(info.storeIsOpening ? "wait" : "bad", storeFailure, "#/queues", info.storeIsOpening ? "store opening" : "store down" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
+    wait(facts.countFailure, "#/queues", "jobs counted " + stored(facts.asOf), facts.countFailure);
     bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "", parked);
     for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error, 0);
     const retrying = retryingIn(queues), isOutage = retries.some((it) => it.count >= OUTAGE);
@@ -91,23 +91,25 @@
       const texts = [it.due && plural(it.due) + " due", it.schedules.length && "its schedule does not fire", it.nearest && "nearest name: " + it.nearest, it.elsewhere];
       bad(true, toJobs({ state: "ready", task: it.task }), it.version ? `no process knows version ${it.version} of ${it.task}` : `no process ${it.elsewhere ? "runs" : "has"} ${it.task}`, texts.filter(Boolean).join("; "), 1, "queues");
     }
-    const expired = nodes.filter((it) => it.hasRunOut), isNew = (it) => storeNow() - Date.parse(it.at) < 600000;
-    for (const node of expired) bad(true, "#/nodes", "node " + node.label, "does not renew its lease");
-    const lost = ended.filter((it) => it.isLost), away = lost.filter((it) => !it.isBack), lostText = (it) => `${it.label} lost ${ago(it.at, storeNow())}${it.jobs ? `, with ${plural(it.jobs)}` : ""}`;
+    const expired = nodes.filter((it) => it.hasRunOut), isNew = (it) => storeNow() - parse(it.at) < 600000;
+    for (const { label } of expired) bad(!nodes.some((it) => it.label === label && !it.hasRunOut), "#/nodes", "node " + label, "does not renew its lease");
+    const lost = ended.filter((it) => it.isLost), away = lost.filter((it) => !it.isBack), lostText = (it) => `${it.label} lost ${stored(it.at)}${it.jobs ? `, with ${plural(it.jobs)}` : ""}`;
     const living = nodes.length - expired.length, count = living + new Set(away.map((it) => it.label)).size;
     if (away.length) add(away.some(isNew) ? "bad" : "wait", true, "#/nodes", `${living} of ${count} processes`, away.slice(0, 3).map(lostText).join("; "));
-    for (const it of lost.filter((it) => it.isBack).slice(0, 3)) add(isNew(it) ? "bad" : "wait", true, "#/nodes", "node " + it.label, `was lost ${ago(it.at, storeNow())}, and is back`);
+    const back = lost.filter((it) => it.isBack);
+    for (const label of [...new Set(back.map((it) => it.label))].slice(0, 3)) { const own = back.filter((it) => it.label === label), often = own.filter(isNew).length; add(often > 1 ? "bad" : "wait", true, "#/nodes", "node " + label, `was lost ${often > 1 ? often + " times in 10 min, the last " : ""}${stored(own[0].at)}, and is back`); }
     const astray = nodes.filter((it) => it.isClockOff);
     for (const it of astray.slice(0, 3)) bad(true, "#/nodes", "clock of " + it.label, offText(it.clockOffsetMs));
-    const whose = (list, name) => list.slice(0, 3).map((it) => it[name] + (it.pause?.by ? " by " + it.pause.by : "")).join(", ");
+    const whose = (list, name) => list.slice(0, 3).map((it) => it[name] + byWhom(it.pause)).join("; ");
     const drained = nodes.filter((it) => it.pause);
     wait(drained.length, "#/nodes", drained.length === 1 ? "node paused" : drained.length + " nodes paused", whose(drained, "label"));
     bad(orphans.length, "#/nodes", plural(orphans.length), "of processes that are gone");
     const paused = all.filter((row) => row.isPaused && !row.isEnded), still = queues.filter((queue) => queue.pause);
     wait(paused.length, "#/tasks?state=paused", paused.length + " paused", whose(paused, "name"));
-    wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "") + pausedJobs(it)).join("; "));
+    wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + byWhom(it.pause) + pausedJobs(it)).join("; "));
     return { items, counts };
   };
+  const byWhom = ({ by, reason } = {}) => (by ? " by " + by : "") + (reason ? ", " + reason : "");
   const offText = (ms) => `is ${span(ms)} ${ms > 0 ? "ahead of" : "behind"} the store's`;
   const sum = (list) => list.reduce((all, it) => all + it, 0);
   const parkedIn = (queues) => sum(queues.map((it) => it.parked)), retryingIn = (queues) => sum(queues.map((it) => it.retrying));
@@ -121,14 +123,14 @@
     if (document.documentElement.dataset.icon === name) return;
     document.documentElement.dataset.icon = name;
     const [colour, path] = icons[name];
-    $("icon").href = "data:image/svg+xml," + encodeURIComponent(`<svg xmlns='${SVG}' viewBox='0 0 32 32'><circle cx='16' cy='16' r='15' fill='${colour}'/><path d='${path}' fill='none' stroke='#fff' stroke-width='4' stroke-linecap='round'/></svg>`);
+    $("icon").href = "data:image/svg+xml," + encode(`<svg xmlns='${SVG}' viewBox='0 0 32 32'><circle cx='16' cy='16' r='15' fill='${colour}'/><path d='${path}' fill='none' stroke='#fff' stroke-width='4' stroke-linecap='round'/></svg>`);
   };
   const bar = () => {
     if (!info) return;
     const isKnown = knownAt && !lostAt, found = knownAt ? troubles() : { items: [], counts: {} };
     const { counts } = found;
     const total = sum(Object.values(counts)), rows = found.items, isWrong = rows.some(([level]) => level === "bad"), level = isKnown ? isWrong ? "bad" : "good" : "unknown";
-    for (const link of document.querySelectorAll("#sections a")) { const count = counts[link.dataset.view] || 0, badge = link.querySelector(".count"); badge.hidden = !count; set(badge, String(count)); link.title = count ? count + " need a look" : ""; }
+    for (const link of every("#sections a")) { const count = counts[link.dataset.view] || 0, badge = link.querySelector(".count"); badge.hidden = !count; set(badge, String(count)); link.title = count ? count + " need a look" : ""; }
     document.title = (isKnown ? total ? `(${total}) ` : "" : "(?) ") + (route.name ? route.name + " · " : "") + info.application + " · scheduler";
     icon(level);
     if (!isKnown) rows.unshift([level, "", isSilent ? "The process does not answer" : knownAt ? "Not connected" : "Nothing is known yet", knownAt ? "all below is as of " + clockText(knownAt) : ""]);
@@ -140,7 +142,7 @@
     const focused = document.activeElement?.closest("#trouble a"), at = focused?.getAttribute("href");
     fill($("trouble-list"), rows.map(([level, href, strong, text]) => el("li", { class: level }, el(href ? "a" : "span", { href: href || null },
       el("i", { bad: "▲", wait: "‖", good: "✔", unknown: "?" }[level]), " ", el("b", strong), text && el("bdi", ": " + text)))));
-    if (at) [...document.querySelectorAll("#trouble a")].find((it) => it.getAttribute("href") === at)?.focus({ preventScroll: true });
+    if (at) [...every("#trouble a")].find((it) => it.getAttribute("href") === at)?.focus({ preventScroll: true });
   };
   // Screen readers hear what has changed, not what goes on.
   const heard = new Map();
@@ -150,7 +152,7 @@
     const words = { hung: "hangs", late: "is late", failing: "failed" };
     const texts = [];
     if (said) {
-      const may = (name) => { const last = heard.get(name) || 0; if (Date.now() - last < 60000) return false; heard.set(name, Date.now()); return true; };
+      const may = (name) => { const last = heard.get(name) || 0; if (wall() - last < 60000) return false; heard.set(name, wall()); return true; };
       for (const [name, kind] of present) if (said.get(name) !== kind && may(name + kind)) { const row = tasks.get(name), why = kind === "failing" && row.last?.message; texts.push(`${name} ${words[kind]}${why ? ": " + why : ""}`); }
       for (const name of said.keys()) if (!present.has(name) && tasks.has(name) && may(name + "ok")) texts.push(`${name} is well again`);
     }
@@ -172,7 +174,7 @@
       try {
         await about();
         // A hidden page has its title and its icon.
-        if (document.hidden || isPolling) { await pollTasks(); lostAt = 0; isSilent = false; }
+        if (hid() || isPolling) { await pollTasks(); lostAt = 0; isSilent = false; }
         if (info.sections.includes("jobs")) {
           const counts = () => [parkedIn(facts.queues), retryingIn(facts.queues)], before = counts();
           await askQueues();
@@ -184,10 +186,10 @@
           if (!retrying) facts.retries = [];
           else if (retrying !== before[1] && !facts.retries.length || isDue) facts.retries = (await ask("jobs:errors?state=ready")).errors;
         }
-      } catch (error) { if (document.hidden && error instanceof TypeError) lostAt = lostAt || Date.now(); if (error.status === 503 || error.status === 500) facts.storeFailure = error.message; }
+      } catch (error) { if (hid() && error instanceof TypeError) lostAt = lostAt || wall(); if (error.status === 503 || error.status === 500) facts.storeFailure = error.message; }
       bar();
     }
     clearTimeout(watching);
-    watching = setTimeout(watch, document.hidden ? 30000 : 5000);
+    watching = setTimeout(watch, hid() ? 30000 : 5000);
   };
 

@@ -16,8 +16,10 @@ use scheduler::{TaskControl, TaskSnapshot, Tasks};
 use crate::access::{Auth, Authenticator, Hosts, Role, Visitor};
 use crate::live::Hub;
 use crate::log::Recorder;
+use crate::looks::PATIENCE;
+use crate::lost::LostNodes;
 use crate::problem::Problem;
-use crate::store::{KnownSchedule, LostNodes, Store};
+use crate::store::{KnownSchedule, Store};
 use crate::times::now;
 
 pub(crate) struct App {
@@ -87,7 +89,11 @@ impl App {
     pub(crate) fn end_elsewhere(&self, task: &TaskSnapshot) -> Option<RunEnd> {
         let store = self.store.as_ref()?;
         let end = match store.known(task.name()) {
-            KnownSchedule::Stored(schedule) => schedule.last_end.clone(),
+            KnownSchedule::Stored(schedule) => {
+                let attempt = store.retrying(task.name()).map(|retrying| retrying.last);
+                let ends = schedule.last_end.clone().into_iter().chain(attempt);
+                ends.max_by_key(|end| end.at)
+            }
             _ => store.failing(task.name()).map(|failing| failing.last),
         };
         let own = last_end(task).map(|at| at - self.clock_offset());
@@ -106,6 +112,12 @@ impl App {
                 task.streak = schedule.failures;
                 task.failing_since = task.failing_since.or(Some(here(end.at)));
                 end_streak_if(task, schedule.failures == 0);
+            }
+            if let Some(retrying) = store.retrying(task.name()) {
+                let since = Some(here(retrying.since));
+                task.failing_since = task.failing_since.filter(|_| schedule.failures > 0).or(since);
+                task.streak = schedule.failures + retrying.failures;
+                return;
             }
         } else {
             self.add_failures(task, store);
@@ -157,7 +169,7 @@ impl App {
     /// Lets the rows of durable tasks be as new as can be had soon.
     pub(crate) async fn refresh_schedules(&self) {
         if let Some(store) = &self.store {
-            store.look_if_old().await;
+            tokio::join!(store.look_if_old(), store.depths(PATIENCE));
         }
     }
 

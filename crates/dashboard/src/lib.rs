@@ -52,7 +52,7 @@
 //! | `GET /events` | server-sent events, see below |
 //! | `POST /tasks/{name}/run` | 202 and the row; 409 if it runs already, with the reason |
 //! | `POST /tasks/{name}/pause` | body: `reason`, and `until` (an instant) or `forMs`, all optional. A kind of job is paused in all processes |
-//! | `POST /tasks/{name}/resume`, `/cancel`, `/enable` | `cancel` asks the runs in progress to stop |
+//! | `POST /tasks/{name}/resume`, `/cancel`, `/enable` | `cancel` asks the runs in progress to stop; body of `resume`, as of all that end a pause: as wanted `reason` |
 //! | `GET /tasks/{name}/preview?cron=…&zone=…` | `words`, `rule`, `zone` and the next five `times` that the rule would have, or what is wrong with it; also by `fixedRate`, `fixedDelay`, `initialDelay`, `at` |
 //! | `POST /tasks/{name}/reschedule` | body: the same names, or `"reset": true` for the rule in the code of a durable task |
 //! | `POST /tasks:pause`, `/tasks:resume` | body: `names`, `tag` or `"all": true`, and those of a pause; answer: `changed`, and `after` and `action` for the next request if there was no time for all |
@@ -144,8 +144,10 @@ mod health;
 mod live;
 mod log;
 mod looks;
+mod lost;
 mod problem;
 mod prometheus;
+mod retrying;
 mod server;
 mod store;
 mod times;

@@ -32,7 +32,7 @@ const BEATS_PER_TICK: u32 = 60;
 
 /// For how many beats the pump goes on without a stream, so that a client that reconnects misses nothing.
 const BEATS_ALONE: u32 = 120;
-/// Every so many beats the store is asked for its schedules.
+/// Every so many beats the store is asked for its schedules, and for the numbers of jobs.
 const BEATS_PER_LOOK: u32 = 8;
 
 /// The number of times that a new watcher tries to begin between two updates.
@@ -52,6 +52,8 @@ pub(crate) async fn watch(
         return None;
     }
     if seen.is_some_and(|id| app.hub.go_on(&watcher, id)) {
+        // It learns that it has missed nothing more.
+        drop(watcher.sender.try_send(message("tick", &tick(app))));
         return Some(response(receiver));
     }
     app.refresh_schedules().await;
@@ -105,11 +107,10 @@ async fn pump(app: Arc<App>) {
     loop {
         tokio::time::sleep(BEAT).await;
         beats = beats.wrapping_add(1);
-        if beats.is_multiple_of(BEATS_PER_LOOK)
-            && let Ok(store) = app.0.store()
-        {
+        if beats.is_multiple_of(BEATS_PER_LOOK) {
             // Its answer makes rows of a later update.
-            drop(store.spawn_look());
+            let app = Arc::clone(&app.0);
+            tokio::spawn(async move { app.refresh_schedules().await });
         }
         app.0.hub.lock().updates += 1;
         let rows = if beats >= next_update { changed(&app.0) } else { Vec::new() };

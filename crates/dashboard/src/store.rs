@@ -17,8 +17,8 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use scheduler::chrono::{DateTime, TimeDelta, Utc};
 use scheduler::store::{
-    Failing, JobFilter, JobPause, JobState, Known, LimitDepth, PauseScope, QueueDepth, SessionId,
-    SessionInfo, StoredJob, StoredSchedule, UnknownTask,
+    Failing, JobFilter, JobPause, JobState, Known, LimitDepth, PauseScope, QueueDepth, SessionInfo,
+    StoredJob, StoredSchedule, UnknownTask,
 };
 use scheduler::{Jobs, JobsError, Schedules};
 use scheduler_api::JobErrors;
@@ -28,6 +28,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::looks::{LIMIT, Look, PATIENCE, Searches, Seen};
 use crate::problem::Problem;
+use crate::retrying::{Retrying, retrying};
 use crate::times::now;
 
 /// The greatest number of questions of visitors that may be out.
@@ -47,6 +48,9 @@ const FEW_RUNS: usize = 5;
 const LENGTHS_KEPT: Duration = Duration::from_secs(60);
 /// The time for which a store without limits is taken to have none.
 const LIMITS_ABSENT_FOR: Duration = Duration::from_secs(300);
+
+/// A store takes so long to be up as a rule.
+const OPENING: TimeDelta = TimeDelta::seconds(10);
 
 /// A due job that waits for so long waits for a process, unless a limit holds it back.
 const WAITS_LONG: Duration = Duration::from_secs(60);
@@ -107,10 +111,13 @@ struct Answered {
     paused: BTreeSet<String>,
     /// The tasks that have failed, and how often in a row.
     failing: BTreeMap<String, u64>,
+    /// Those of the schedules whose jobs fail, and are tried again.
+    retrying: BTreeMap<String, Retrying>,
     /// The schedules whose rows have to be sent again.
     changed: BTreeSet<String>,
     answered_at: Option<Instant>,
     down_since: Option<DateTime<Utc>>,
+    was_up: bool,
     /// The error, if the store did not answer.
     failure: Option<String>,
 }
@@ -256,9 +263,15 @@ impl Store {
             Err(_) => Some("the store has not answered within half a second".to_owned()),
         };
         let mut known = self.lock();
+        known.get_mut().was_up |= outage.is_none();
         let down_since = &mut known.get_mut().down_since;
         *down_since = outage.as_ref().map(|_| down_since.unwrap_or_else(now));
         outage.zip(*down_since)
+    }
+
+    /// True if the process started only just now, and its store was not up yet.
+    pub(crate) fn is_opening(&self, started_at: DateTime<Utc>) -> bool {
+        !self.lock().get().was_up && now() - started_at < OPENING
     }
 
     /// The numbers of jobs, as all pages and scrapes share them.
@@ -426,6 +439,19 @@ impl Store {
         depths.iter().find(|depth| depth.task == task)?.failing.clone()
     }
 
+    /// The failed attempts of the job of a schedule that is tried again, as of the last answer.
+    pub(crate) fn retrying(&self, task: &str) -> Option<Retrying> {
+        self.lock().get().retrying.get(task).cloned()
+    }
+
+    /// The tasks whose jobs may fail and be tried again: those that the last count has, and those that did at the last look.
+    fn may_retry(&self) -> BTreeSet<String> {
+        let depths = self.known_depths().answer.map(|(depths, _)| depths);
+        let depths = depths.iter().flat_map(|depths| depths.iter());
+        let retrying = depths.filter(|depth| depth.retrying > 0).map(|depth| depth.task.clone());
+        retrying.chain(self.lock().get().retrying.keys().cloned()).collect()
+    }
+
     /// The schedules and kinds of jobs whose last jobs have failed, as of the last answers.
     pub(crate) fn all_failing(&self) -> BTreeSet<String> {
         let depths = self.known_depths().answer.map(|(depths, _)| depths);
@@ -433,16 +459,18 @@ impl Store {
         let kinds = kinds.filter(|depth| depth.failing.is_some()).map(|depth| depth.task.clone());
         let known = self.lock();
         let schedules = known.get().by_name.iter().filter(|(_, schedule)| schedule.failures > 0);
-        schedules.map(|(name, _)| name.clone()).chain(kinds).collect()
+        let retrying = known.get().retrying.keys().cloned();
+        schedules.map(|(name, _)| name.clone()).chain(retrying).chain(kinds).collect()
     }
 
-    /// Takes note of the failures in a row of tasks, which may be mended; returns those that had another number.
+    /// Takes note of the failures in a row of tasks; returns those that had another number. One that is not among them is mended.
     pub(crate) fn take_failing(&self, failing: BTreeMap<String, u64>) -> BTreeSet<String> {
         let mut known = self.lock();
         let former = std::mem::replace(&mut known.get_mut().failing, failing);
         let present = &known.get().failing;
-        let is_new = |(name, failures): &(&String, &u64)| former.get(*name) != Some(*failures);
-        present.iter().filter(is_new).map(|(name, _)| name.clone()).collect()
+        let names = present.keys().chain(former.keys());
+        let is_new = |name: &&String| former.get(*name) != present.get(*name);
+        names.filter(is_new).cloned().collect()
     }
 
     /// The tasks whose rows have to be sent again.
@@ -453,9 +481,12 @@ impl Store {
     /// Asks for the schedules. Of two answers the one counts that was asked for later.
     async fn look(self: Arc<Self>) {
         let question = self.lock().ask();
-        let asked = self.schedules.clone();
+        let (asked, may_retry) = (self.schedules.clone(), self.may_retry());
         let ask = move |jobs: &Jobs| -> Result<_, JobsError> {
-            Ok((asked.list()?, jobs.pauses()?, jobs.sessions()?))
+            let list = asked.list()?;
+            let names = list.iter().map(|schedule| schedule.definition.name.clone());
+            let retrying = retrying(jobs, names.filter(|name| may_retry.contains(name)).collect())?;
+            Ok((list, retrying, jobs.pauses()?, jobs.sessions()?))
         };
         let answer = self.call_at(Arc::clone(&self.look_places).acquire_owned(), ask).await;
         let answer = answer.and_then(|answer| answer.map_err(Problem::from));
@@ -463,7 +494,8 @@ impl Store {
         let Some(schedules) = known.answer(question) else { return };
         schedules.answered_at = Some(Instant::now());
         match answer {
-            Ok((list, pauses, sessions)) => {
+            Ok((list, retrying, pauses, sessions)) => {
+                schedules.retrying = retrying;
                 schedules.sessions = sessions.into();
                 let paused = list.iter().filter(|schedule| self.is_paused(schedule));
                 let paused = paused.map(|schedule| schedule.definition.name.clone()).collect();
@@ -533,33 +565,6 @@ impl Answered {
         if self.failure.replace(why.to_owned()).is_none() {
             self.changed.extend(self.by_name.keys().cloned());
         }
-    }
-}
-
-/// The processes that were seen lost since the start of the program, for a counter.
-#[derive(Debug, Default)]
-pub(crate) struct LostNodes(Mutex<LostCount>);
-
-#[derive(Debug, Default)]
-struct LostCount {
-    /// Those that the store listed last.
-    listed: Option<BTreeSet<SessionId>>,
-    count: u64,
-}
-
-impl LostNodes {
-    /// Returns the number of processes that were lost since the first look.
-    pub(crate) fn count(&self, sessions: &[SessionInfo]) -> u64 {
-        let is_lost =
-            |session: &&SessionInfo| session.ended.as_ref().is_some_and(|end| end.is_lost);
-        let lost: BTreeSet<_> = sessions.iter().filter(is_lost).map(|session| session.id).collect();
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(listed) = &seen.listed {
-            seen.count += lost.difference(listed).count() as u64;
-        }
-        // The store lists each for an hour, and never again.
-        seen.listed = Some(lost);
-        seen.count
     }
 }
 

@@ -181,14 +181,16 @@ impl Api {
             Some((detail, help)) => (detail, Some(help)),
             None => (&*detail, None),
         };
+        let (what, place) = detail.split_once('\n').unwrap_or((detail, ""));
         let is_passing = status.is_server_error()
             || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);
-        let fault = if is_passing { CliError::unable } else { CliError::no }(plain(detail));
+        let fault = if is_passing { CliError::unable } else { CliError::no }(plain(what));
+        let fault = fault.below(&place.lines().map(plain).collect::<Vec<_>>());
         match (status, help) {
             (StatusCode::UNAUTHORIZED, _) => {
                 fault.help("give the token: SCHEDULER_TOKEN=… or --token, or --url with the link that the program prints")
             }
-            (_, Some(help)) => fault.help(plain(help)),
+            (_, Some(help)) => help.lines().fold(fault, |fault, help| fault.help(plain(help))),
             (_, None) => fault,
         }
     }
@@ -284,7 +286,12 @@ pub(crate) fn plain(text: &str) -> String {
             || is_between('\u{2028}', '\u{202e}')
             || is_between('\u{2060}', '\u{206f}')
     };
-    text.chars().map(|letter| if is_odd(letter) { '\u{fffd}' } else { letter }).collect()
+    let shown = |letter| match letter {
+        '\n' => ' ',
+        _ if is_odd(letter) => '\u{fffd}',
+        _ => letter,
+    };
+    text.chars().map(shown).collect()
 }
 
 /// A program, and the form of the answer.

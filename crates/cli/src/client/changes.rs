@@ -20,7 +20,7 @@ struct WhichArgs {
     /// All jobs of this queue, in all processes
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
-    /// This process, by its name or its session: it takes no jobs and fires no ticks, and its runs end
+    /// This process, by its name or its session: paused, it takes no jobs and fires no ticks, and its runs go on
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// All tasks with this tag
@@ -58,6 +58,9 @@ pub(crate) struct ResumeArgs {
     /// Only the jobs of this partition of the kind
     #[arg(long, value_name = "NAME", requires = "name", conflicts_with_all = ["queue", "node", "tag", "all"])]
     partition: Option<String>,
+    /// Why, for others to read
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -122,11 +125,11 @@ pub(super) fn pause(args: &PauseArgs, ctx: &mut Context<'_>) -> Result<(), CliEr
 }
 
 pub(super) fn resume(args: &ResumeArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
+    let request = PauseRequest { reason: args.reason.clone(), ..PauseRequest::default() };
     if let (Some(kind), Some(partition)) = (&args.which.name, &args.partition) {
-        let request = PauseRequest::default();
         return limits::on_partition((kind, partition), &args.client, "resume", request, ctx);
     }
-    on_tasks(&args.which, &args.client, "resume", PauseRequest::default(), ctx)
+    on_tasks(&args.which, &args.client, "resume", request, ctx)
 }
 
 pub(super) fn drain(args: &DrainArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {

@@ -6,8 +6,8 @@ use std::num::NonZeroU64;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use scheduler_api::{
-    Depth, EditRequest, Job, JobAttempt, JobError, JobErrors, JobProgress, Node, NodeJob, Nodes,
-    Pause, Queues, UnknownTask,
+    Action, Actions, ActionsQuery, Depth, EditRequest, Job, JobAttempt, JobError, JobErrors,
+    JobProgress, Node, NodeJob, Nodes, Pause, Queues, UnknownTask,
 };
 use scheduler_core::trigger::Zone;
 use serde::de::IgnoredAny;
@@ -107,7 +107,7 @@ pub(super) fn run(args: &JobsArgs, ctx: &mut Context<'_>) -> Result<(), CliError
             ask(&format!("/jobs:errors?{}", query(&filter.filter())), client, errors, ctx)
         }
         Some(JobsCommand::Show(JobArgs { id, client })) => {
-            let shown = |job: &Job, _, api: &Api| Ok(one(job, api.zone()?));
+            let shown = |job: &Job, _, api: &Api| Ok(one(job, cancelled(job, api), api.zone()?));
             ask(&format!("/jobs/{}", escaped(id)), client, shown, ctx)
         }
         Some(JobsCommand::Why(args)) => limits::why(args, ctx),
@@ -259,7 +259,17 @@ fn when(job: &Job) -> (&'static str, &Option<String>) {
     }
 }
 
-fn one(job: &Job, zone: Zone) -> String {
+/// The action by which a job was cancelled, or asked to stop.
+fn cancelled(job: &Job, api: &Api) -> Option<Action> {
+    if job.state != "cancelled" && !job.is_cancel_requested {
+        return None;
+    }
+    let query = query(&ActionsQuery { task: Some(job.id.clone()), ..ActionsQuery::default() });
+    let answer: Actions = api.find(&format!("/actions?{query}")).ok()??;
+    answer.actions.into_iter().find(|action| action.action == "cancel")
+}
+
+fn one(job: &Job, cancelled: Option<Action>, zone: Zone) -> String {
     let mut lines = vec![plain(&job.id), String::new()];
     let attempts = job.attempts.as_deref().unwrap_or_default();
     let own = [&job.tick, &job.created_at, &job.run_at, &job.started_at, &job.finished_at];
@@ -273,6 +283,16 @@ fn one(job: &Job, zone: Zone) -> String {
     };
     row("task", plain(&job.task));
     row("state", state(job));
+    let by = cancelled.map(|action| {
+        let note = action.note.as_deref().map(|note| format!(": {}", plain(note)));
+        format!(
+            "by {}, {}{}",
+            plain(&action.who),
+            local(&action.at, zone),
+            note.unwrap_or_default()
+        )
+    });
+    row("cancelled", by.unwrap_or_default());
     row("queue", format!("{}, priority {}", plain(&job.queue), plain(&job.priority)));
     row("partition", text(&job.partition));
     let waits = job.waits.as_ref().map(|_| limits::reason(job, zone));
@@ -339,7 +359,8 @@ fn queues(answer: &Queues, look: Look, api: &Api) -> Result<String, CliError> {
         false => table::of(&heads, &rows, look),
     };
     let unknown = answer.unknown_tasks.iter().map(unknown);
-    let lines = pauses(answer, api)?.into_iter().chain(unknown).chain(as_of(answer));
+    let old = as_of(&answer.now, &answer.as_of, answer.count_failure.as_deref());
+    let lines = pauses(answer, api)?.into_iter().chain(unknown).chain(old);
     let lines = lines.map(|line| line + "\n");
     Ok(table + &lines.collect::<String>())
 }
@@ -348,10 +369,10 @@ fn queues(answer: &Queues, look: Look, api: &Api) -> Result<String, CliError> {
 const COUNT_AGE_MAX_MS: i64 = 10_000;
 
 /// The age of the counts if they are old or could not be renewed, and why.
-pub(super) fn as_of(answer: &Queues) -> Option<String> {
-    let [now, then] = [&answer.now, &answer.as_of].map(|at| at.parse::<DateTime<Utc>>().ok());
+pub(super) fn as_of(now: &str, as_of: &str, failure: Option<&str>) -> Option<String> {
+    let [now, then] = [now, as_of].map(|at| at.parse::<DateTime<Utc>>().ok());
     let counted = now? - then?;
-    let why = answer.count_failure.as_deref().map(|why| format!(": {}", plain(why)));
+    let why = failure.map(|why| format!(": {}", plain(why)));
     (why.is_some() || counted.num_milliseconds() > COUNT_AGE_MAX_MS)
         .then(|| format!("counted {} ago{}", age(counted), why.unwrap_or_default()))
 }
@@ -462,11 +483,12 @@ fn nodes(answer: &Nodes, look: Look, api: &Api) -> Result<String, CliError> {
         let held = if node.jobs > 0 { format!("it held {}", node.jobs) } else { String::new() };
         ended(plain(&node.label), plain(&node.build), at, state, held)
     }));
+    let old = as_of(&answer.now, &answer.as_of, None).map(|old| old + "\n").unwrap_or_default();
     if rows.is_empty() {
-        return Ok("no process uses the store\n".to_owned());
+        return Ok(format!("no process uses the store\n{old}"));
     }
     let heads = ["PROCESS", "BUILD", "SINCE", "QUEUES", "TASKS", "STATE", "RUNNING", "JOBS"];
-    Ok(table::of(&heads, &rows, look))
+    Ok(table::of(&heads, &rows, look) + &old)
 }
 
 fn state_of(node: &Node) -> Cell {

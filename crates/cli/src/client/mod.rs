@@ -39,7 +39,7 @@ pub(crate) enum ClientCommand {
     Run(TaskArgs),
     /// Let no run of a task start by its schedule
     Pause(changes::PauseArgs),
-    /// Let a process take no more jobs; its runs end, and `resume --node` lets it go on
+    /// Let a process take no more jobs; its runs go on to their ends, and `resume --node` lets it take jobs again
     Drain(changes::DrainArgs),
     /// Let paused tasks go on
     Resume(changes::ResumeArgs),
@@ -68,7 +68,7 @@ pub(crate) fn run(command: &ClientCommand, ctx: &mut Context<'_>) -> Result<(), 
     match command {
         ClientCommand::Status(client) => status::run(client, ctx),
         ClientCommand::List(client) => {
-            ask("/tasks", client, |answer, look, _| Ok(tasks::list(answer, look)), ctx)
+            ask("/tasks", client, |answer, look, api| Ok(tasks::list(answer, look, api)), ctx)
         }
         ClientCommand::Show(task) => show(task, ctx),
         ClientCommand::Run(task) => changes::act(task, "run", ctx),
@@ -108,7 +108,8 @@ fn show(args: &TaskArgs, ctx: &mut Context<'_>) -> Result<(), CliError> {
     let limits: Vec<Limit> = api.typed(limits.into())?;
     let (task, runs): (Task, Runs) = (api.typed(answer)?, api.typed(runs)?);
     let (now, look) = (ctx.now(), ctx.look());
-    ctx.write(&tasks::one(&task, &limits, &runs.runs, now, look))
+    let stop = (task.running > 0).then(|| tasks::asked_to_stop(&api, &task, Some(now))).flatten();
+    ctx.write(&tasks::one((&task, stop), &limits, &runs.runs, now, look))
 }
 
 #[derive(Clone, Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_api::{
     Depth, EndedNode, Info, JobError, JobErrors, Nodes, Pause, Queue, QueueTask, Queues, Task,
     Tasks, UnknownTask,
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::client::api::{Api, ClientArgs, instant, plain};
 use crate::client::jobs::as_of;
 use crate::client::table::{Cell, Tone};
-use crate::client::tasks::{TaskProblem, age, took};
+use crate::client::tasks::{TaskProblem, age, asked_to_stop, holder, took};
 use crate::context::{Context, Look};
 use crate::error::CliError;
 
@@ -20,6 +20,8 @@ use crate::error::CliError;
 const OUTAGE: u64 = 10;
 /// A due job that has waited for longer is a problem.
 const WAIT_MAX_MS: f64 = 60_000.0;
+/// A lost process is news for so long.
+const NEWS: TimeDelta = TimeDelta::minutes(10);
 /// The most groups of errors, queues, lost processes and paused tasks that are listed.
 const LISTED_MAX: usize = 3;
 
@@ -80,6 +82,8 @@ struct StatusItems {
     items: Vec<StatusItem>,
     /// By the clock of the process that answers.
     now: Option<DateTime<Utc>>,
+    /// By the clock of the store, as the instants of what it has.
+    store_now: Option<DateTime<Utc>>,
 }
 
 impl StatusItems {
@@ -93,14 +97,14 @@ impl StatusItems {
 
     /// The time since an instant, between these words; nothing if the instant is not known.
     fn age(&self, before: &str, at: &Option<String>, after: &str) -> String {
-        let age = self.now.zip(instant(at)).map(|(now, at)| age(now - at));
-        age.map(|age| format!("{before}{age}{after}")).unwrap_or_default()
+        age_by(self.now, before, at, after)
     }
 
     fn ask(&mut self, api: &Api) -> Result<(), CliError> {
         let info: Info = api.get("/info")?;
         self.now = info.now.parse().ok();
         let tasks: Tasks = api.get("/tasks")?;
+        self.store_now = instant(&tasks.store_now).or(self.now);
         let has_jobs = info.sections.iter().any(|section| section == "jobs");
         let queues = has_jobs.then(|| api.get::<Queues>("/queues"));
         for name in &info.down {
@@ -108,10 +112,13 @@ impl StatusItems {
         }
         let jobs = queues.iter().flatten().flat_map(|answer| &answer.queues);
         let jobs = jobs.flat_map(|queue| &queue.tasks).filter(|job| job.has_long_run);
-        self.of_tasks(&tasks, &jobs.map(|job| &*job.task).collect());
+        self.of_tasks(&tasks, api, &jobs.map(|job| &*job.task).collect());
         if let Some(why) = &info.store_failure {
             let since = self.age(" for ", &info.store_down_since, "");
-            self.problem(format!("store down{since}"), plain(why));
+            match info.store_is_opening {
+                Some(true) => self.add(false, "store opening", plain(why)),
+                _ => self.problem(format!("store down{since}"), plain(why)),
+            }
         }
         match queues {
             Some(Ok(answer)) => self.of_jobs(&answer, api)?,
@@ -124,17 +131,23 @@ impl StatusItems {
     }
 
     /// The tasks of the process that answers. A run that is long among those of the whole cluster stands there.
-    fn of_tasks(&mut self, answer: &Tasks, long_runs: &BTreeSet<&str>) {
+    fn of_tasks(&mut self, answer: &Tasks, api: &Api, long_runs: &BTreeSet<&str>) {
+        let now = answer.now.parse().ok();
         for task in &answer.tasks {
             let name = plain(&task.name);
-            match TaskProblem::of(task, answer.now.parse().ok()) {
+            match TaskProblem::of(task, now) {
                 Some(TaskProblem::Hung) if long_runs.contains(&*task.name) => {}
                 Some(TaskProblem::Hung) => {
                     let since = self.age(", running for ", &task.running_since, "");
-                    self.problem("hung", format!("{name}{since}"));
+                    let stop = asked_to_stop(api, task, now).map(|stop| format!(", {stop}"));
+                    self.problem("hung", format!("{name}{since}{}", stop.unwrap_or_default()));
                 }
                 Some(TaskProblem::Late(waited)) => {
-                    self.problem("late", format!("{name}, by {}", age(waited)));
+                    let by = holder(&answer.tasks, task).map(|(_, by)| {
+                        format!(", pool {} held by {}", plain(&task.pool), plain(&by.name))
+                    });
+                    let text = format!("{name}, by {}{}", age(waited), by.unwrap_or_default());
+                    self.problem("late", text);
                 }
                 Some(TaskProblem::Failing) => {
                     let error = task.first_failure.as_deref().map(plain).unwrap_or_default();
@@ -147,7 +160,10 @@ impl StatusItems {
         }
         let paused: Vec<&Task> = answer.tasks.iter().filter(|task| task.is_paused).collect();
         if !paused.is_empty() {
-            let pause = |task: &Task| self.decided(&task.pause.clone().unwrap_or_default());
+            let pause = |task: &Task| {
+                let of_store = task.is_durable.and(self.store_now);
+                decided(of_store.or(self.now), &task.pause.clone().unwrap_or_default())
+            };
             let text = |task: &&Task| format!("{}{}", plain(&task.name), pause(task));
             let listed: Vec<String> = paused.iter().take(LISTED_MAX).map(text).collect();
             self.add(false, format!("{} paused", paused.len()), listed.join("; "));
@@ -156,7 +172,7 @@ impl StatusItems {
 
     fn of_jobs(&mut self, answer: &Queues, api: &Api) -> Result<(), CliError> {
         let queues = &answer.queues;
-        if let Some(counted) = as_of(answer) {
+        if let Some(counted) = as_of(&answer.now, &answer.as_of, answer.count_failure.as_deref()) {
             self.add(false, "jobs", counted);
         }
         let sum = |count: fn(&Queue) -> u64| queues.iter().map(count).sum::<u64>();
@@ -236,7 +252,8 @@ impl StatusItems {
         }
         for queue in queues {
             let Some(pause) = &queue.pause else { continue };
-            let what = format!("queue {} paused{}", plain(&queue.queue), self.decided(pause));
+            let what =
+                format!("queue {} paused{}", plain(&queue.queue), decided(self.store_now, pause));
             self.add(false, what, waiting(&queue.depth));
         }
     }
@@ -250,7 +267,7 @@ impl StatusItems {
                 count => format!(" with {}", jobs(count.into())),
             };
             let found_by = node.found_by.as_deref().map(plain).unwrap_or_default();
-            let ago = self.age(" ", &Some(node.at.clone()), " ago");
+            let ago = age_by(self.store_now, " ", &Some(node.at.clone()), " ago");
             format!("{} lost{ago}{held}, found by {found_by}", plain(&node.label))
         };
         let away: Vec<&EndedNode> = lost().filter(|node| !node.is_back).collect();
@@ -259,17 +276,34 @@ impl StatusItems {
             let names: BTreeSet<&str> = away.iter().map(|node| &*node.label).collect();
             let listed: Vec<_> = away.iter().take(LISTED_MAX).map(|node| text(node)).collect();
             let what = format!("{living} of {} processes", living + names.len());
-            self.problem(what, listed.join("; "));
+            self.add(away.iter().any(|node| self.is_news(node)), what, listed.join("; "));
         }
-        for node in lost().filter(|node| node.is_back).take(LISTED_MAX) {
-            let ago = self.age(" ", &Some(node.at.clone()), " ago");
-            let text = format!("was lost{ago}, and is back");
-            self.add(false, format!("node {}", plain(&node.label)), text);
+        let back: Vec<&EndedNode> = lost().filter(|node| node.is_back).collect();
+        let mut seen = BTreeSet::new();
+        let last = back.iter().filter(|node| seen.insert(&*node.label));
+        for node in last.take(LISTED_MAX) {
+            let news = back.iter().filter(|other| other.label == node.label && self.is_news(other));
+            let times = match news.count() {
+                times @ 2.. => format!(" {times} times in 10m, the last"),
+                _ => String::new(),
+            };
+            let ago = age_by(self.store_now, " ", &Some(node.at.clone()), " ago");
+            let text = format!("was lost{times}{ago}, and is back");
+            self.add(!times.is_empty(), format!("node {}", plain(&node.label)), text);
         }
     }
 
+    fn is_news(&self, node: &EndedNode) -> bool {
+        let at = node.at.parse::<DateTime<Utc>>().ok();
+        self.store_now.zip(at).is_none_or(|(now, at)| now - at < NEWS)
+    }
+
     fn of_nodes(&mut self, nodes: &Nodes) {
-        for node in nodes.nodes.iter().filter(|node| node.has_run_out) {
+        // A process that is back has a session before, which runs out.
+        let lives =
+            |label: &str| nodes.nodes.iter().any(|node| node.label == label && !node.has_run_out);
+        let run_out = nodes.nodes.iter().filter(|node| node.has_run_out);
+        for node in run_out.filter(|node| !lives(&node.label)) {
             self.problem(format!("node {}", plain(&node.label)), "does not renew its lease");
         }
         for node in nodes.nodes.iter().filter(|node| node.is_clock_off) {
@@ -279,7 +313,7 @@ impl StatusItems {
         self.of_lost(nodes);
         for node in &nodes.nodes {
             let Some(pause) = &node.pause else { continue };
-            let text = self.decided(pause);
+            let text = decided(self.store_now, pause);
             self.add(false, format!("node {} paused{text}", plain(&node.label)), "");
         }
         if !nodes.orphans.is_empty() {
@@ -287,14 +321,19 @@ impl StatusItems {
             self.problem(count, "of processes that are gone");
         }
     }
+}
 
-    /// The person who has paused something, how long ago, and why.
-    fn decided(&self, pause: &Pause) -> String {
-        let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
-        let since = self.age(" for ", &pause.since, "");
-        let reason = pause.reason.as_deref().map(|reason| format!(", {}", plain(reason)));
-        format!("{}{since}{}", by.unwrap_or_default(), reason.unwrap_or_default())
-    }
+fn age_by(now: Option<DateTime<Utc>>, before: &str, at: &Option<String>, after: &str) -> String {
+    let age = now.zip(instant(at)).map(|(now, at)| age(now - at));
+    age.map(|age| format!("{before}{age}{after}")).unwrap_or_default()
+}
+
+/// The person who has paused something, how long ago, and why.
+fn decided(now: Option<DateTime<Utc>>, pause: &Pause) -> String {
+    let by = pause.by.as_deref().map(|by| format!(" by {}", plain(by)));
+    let since = age_by(now, " for ", &pause.since, "");
+    let reason = pause.reason.as_deref().map(|reason| format!(", {}", plain(reason)));
+    format!("{}{since}{}", by.unwrap_or_default(), reason.unwrap_or_default())
 }
 
 /// The jobs of a paused queue.

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use scheduler_api::{FireTime, Limit, Run, Schedule, SkippedTicks, Task, Tasks};
+use scheduler_api::{
+    Actions, ActionsQuery, FireTime, Limit, Run, Schedule, SkippedTicks, Task, Tasks,
+};
 use scheduler_core::Tick;
 use scheduler_core::time::EventCount;
 use scheduler_core::trigger::Zone;
 use serde_json::Value;
 
 use crate::client::api::{
-    Api, ClientArgs, TimeFormat, duration, instant, local, plain, time, zone_of,
+    Api, ClientArgs, TimeFormat, duration, instant, local, plain, query, time, zone_of,
 };
 use crate::client::limits;
 use crate::client::table::{self, Cell, Tone};
@@ -26,7 +28,7 @@ const LATE: TimeDelta = TimeDelta::seconds(5);
 const EXPLAINED: usize = 3;
 
 /// All tasks, those that need a look first.
-pub(super) fn list(answer: &Tasks, look: Look) -> String {
+pub(super) fn list(answer: &Tasks, look: Look, api: &Api) -> String {
     let now = answer.now.parse().ok();
     let mut tasks: Vec<&Task> = answer.tasks.iter().collect();
     tasks.sort_by_key(|task| {
@@ -48,7 +50,16 @@ pub(super) fn list(answer: &Tasks, look: Look) -> String {
     };
     let rows: Vec<Vec<Cell>> = tasks.iter().map(row).collect();
     let table = table::of(&["TASK", "STATE", "NEXT", "LAST", "SCHEDULE"], &rows, look);
-    format!("{table}\n{}\n{}", counts(&answer.tasks, now), waits(&answer.tasks, now))
+    let hung = tasks.iter().filter(|task| TaskProblem::of(task, now) == Some(TaskProblem::Hung));
+    let stops = hung.take(EXPLAINED).filter_map(|task| {
+        Some(format!(
+            "{} was {}, and still runs\n",
+            plain(&task.name),
+            asked_to_stop(api, task, now)?
+        ))
+    });
+    let explained = waits(&answer.tasks, now) + &stops.collect::<String>();
+    format!("{table}\n{}\n{explained}", counts(&answer.tasks, now))
 }
 
 /// The place of a task in a list: first critical ones with a problem, then others with one, then those that run.
@@ -109,15 +120,9 @@ fn counts(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
 
 /// A line for each of the first late tasks: the run that has held a thread of their pool for longest.
 fn waits(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
-    // A run of an async function that waits holds no thread.
-    let holds = |task: &Task| task.running > 0 && !task.is_async;
-    let held = |task: &Task| instant(&task.running_since).filter(|_| holds(task));
     let line = |task: &Task| {
         let Some(TaskProblem::Late(waited)) = TaskProblem::of(task, now) else { return None };
-        let others = tasks.iter().filter(|other| other.pool == task.pool);
-        let holder =
-            others.filter_map(|other| Some((held(other)?, other))).min_by_key(|(at, _)| *at);
-        let by = holder.map(|(since, holder)| {
+        let by = holder(tasks, task).map(|(since, holder)| {
             let since = age(now.unwrap_or(since) - since);
             format!(", held by {} for {since}", plain(&holder.name))
         });
@@ -127,13 +132,32 @@ fn waits(tasks: &[Task], now: Option<DateTime<Utc>>) -> String {
     tasks.iter().filter_map(line).take(EXPLAINED).collect()
 }
 
+/// The task with the run that has held a thread of the pool of a late task for longest, and since when.
+pub(super) fn holder<'a>(tasks: &'a [Task], late: &Task) -> Option<(DateTime<Utc>, &'a Task)> {
+    // A run of an async function that waits holds no thread.
+    let holds = |task: &&Task| task.pool == late.pool && task.running > 0 && !task.is_async;
+    let held = tasks.iter().filter(holds);
+    held.filter_map(|task| Some((instant(&task.running_since)?, task))).min_by_key(|(at, _)| *at)
+}
+
+/// The person who has asked the present run of a task to stop, and how long ago: `asked to stop by ada 2m ago`.
+pub(super) fn asked_to_stop(api: &Api, task: &Task, now: Option<DateTime<Utc>>) -> Option<String> {
+    let since = instant(&task.running_since)?;
+    let query = query(&ActionsQuery { task: Some(task.name.clone()), ..ActionsQuery::default() });
+    let answer: Actions = api.find(&format!("/actions?{query}")).ok()??;
+    let stops = answer.actions.iter().filter(|action| action.action == "cancel");
+    let mut stops = stops.filter_map(|action| Some((action.at.parse().ok()?, action)));
+    let (at, stop) = stops.find(|(at, _): &(DateTime<Utc>, _)| *at >= since)?;
+    Some(format!("asked to stop by {} {} ago", plain(&stop.who), age(now? - at)))
+}
+
 pub(super) fn age(length_of_time: TimeDelta) -> String {
     length(length_of_time.num_seconds().max(0).unsigned_abs())
 }
 
 /// One task with its next fire times and its last runs.
 pub(super) fn one(
-    task: &Task,
+    (task, stop): (&Task, Option<String>),
     limits: &[Limit],
     runs: &[Run],
     now: DateTime<Utc>,
@@ -155,6 +179,8 @@ pub(super) fn one(
     row("by hand", by_hand(&durable, zone, now));
     row("state", state(task, Some(now)).shown(look));
     let pause = task.pause.clone().unwrap_or_default();
+    row("stop", stop.unwrap_or_default());
+    row("since", since(&pause.since, zone, now));
     row("reason", text(&pause.reason));
     row("until", time(&pause.until, zone));
     for limit in limits {
@@ -453,7 +479,7 @@ impl Screen {
         let now = ctx.now();
         let note = match answer {
             Some(answer) => {
-                self.list = list(&api.typed(answer)?, ctx.look());
+                self.list = list(&api.typed(answer)?, ctx.look(), api);
                 self.lost = None;
                 String::new()
             }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::store::{
     JobAttempt as StoredAttempt, JobPause, JobProgress, JobState, JobWait, PauseScope, QueueDepth,
-    StoredJob, StoredPayload,
+    SessionInfo, StoredJob, StoredPayload,
 };
-use scheduler_api::{Depth, Job, JobAttempt, Payload, Queue, QueueTask};
+use scheduler_api::{Depth, Job, JobAttempt, Payload, Queue, QueueTask, Wait};
 use serde_json::Value;
 
 use super::cut;
@@ -44,6 +44,11 @@ pub(crate) fn job_detail(
 /// A job without its payload, which is not for all.
 fn row(app: &App, mut job: StoredJob, waits: &[JobWait]) -> Result<Job, Problem> {
     let waits = waits.iter().find(|wait| wait.id == job.id);
+    let mut waits = waits.map(|waits| wait(app, waits)).transpose()?;
+    let sessions = app.store()?.sessions();
+    if let Some(Wait { text, .. }) = waits.as_mut().filter(|waits| waits.reason == "no_process") {
+        *text = no_process(&job, &sessions).unwrap_or_else(|| text.clone());
+    }
     job.payload = StoredPayload::default();
     let errors = job.attempts.iter_mut().map(|past| &mut past.error).chain(&mut job.error);
     errors.for_each(|error| *error = app.options.redacted(error));
@@ -51,7 +56,6 @@ fn row(app: &App, mut job: StoredJob, waits: &[JobWait]) -> Result<Job, Problem>
     job.progress = job.progress.and_then(shown);
     let attempts = job.attempts.iter().map(attempt).collect::<Result<_, _>>()?;
     let origin = job.origin.as_ref();
-    let sessions = app.store()?.sessions();
     let of_job = sessions.iter().find(|session| Some(session.id) == job.session);
     Ok(Job {
         node: of_job.map(|session| session.label.clone()),
@@ -60,9 +64,34 @@ fn row(app: &App, mut job: StoredJob, waits: &[JobWait]) -> Result<Job, Problem>
         tick: origin.and_then(|origin| origin.tick).map(instant),
         missed: origin.map(|origin| origin.missed),
         payload: None,
-        waits: waits.map(|waits| wait(app, waits)).transpose()?,
+        waits,
         attempts: Some(attempts),
         ..by_name(&job)?
+    })
+}
+
+/// The thing that living processes lack to run a job; none if one seems to lack nothing, or none is known.
+fn no_process(job: &StoredJob, sessions: &[SessionInfo]) -> Option<String> {
+    let version = |session: &SessionInfo| {
+        let own = session.tasks.iter().filter(|task| task.name == job.task);
+        own.map(|task| task.version).max()
+    };
+    let alive = || sessions.iter().filter(|session| session.is_alive());
+    alive().next()?;
+    let having: Vec<&SessionInfo> = alive().filter(|it| version(it).is_some()).collect();
+    let Some(first) = having.first() else {
+        return Some(format!("no living process has the task {}", job.task));
+    };
+    let serving = having.iter().filter(|session| session.serves(&job.queue));
+    let Some(known) = serving.filter_map(|session| version(session)).max() else {
+        return Some(format!(
+            "{} has its task, but no such process serves queue {}",
+            first.label, job.queue
+        ));
+    };
+    let own = job.payload.version;
+    (known < own).then(|| {
+        format!("its payload has version {own}, and no living process knows more than {known}")
     })
 }
 

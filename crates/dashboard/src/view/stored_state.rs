@@ -7,7 +7,7 @@ use scheduler::store::{Next, StoredPause, StoredSchedule};
 use scheduler::{Attribute, RuleKind, Schedule, TaskControl, Zone};
 use scheduler_api::{Pause, SkippedTicks, Task};
 
-use super::task::words;
+use super::{shown, task::words};
 use crate::app::App;
 use crate::store::{KnownSchedule, Store};
 use crate::times::{instant, millis};
@@ -25,6 +25,9 @@ pub(super) fn add_stored_state(row: &mut Task, app: &App) {
             add_rule(row, &control, &schedule);
             add_schedule(row, app, store, &schedule);
             add_pause(row, app, store, &schedule);
+            if let (None, Some(retrying)) = (&row.first_failure, store.retrying(&row.name)) {
+                row.first_failure = Some(shown(app, &retrying.first_error));
+            }
         }
         // A kind of job: its pause is in its snapshot.
         KnownSchedule::Absent => {}

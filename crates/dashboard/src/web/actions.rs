@@ -33,7 +33,8 @@ const PREVIEWED: usize = 5;
 pub(super) enum Act {
     Run,
     Pause(Pause),
-    Resume,
+    /// With a reason.
+    Resume(Option<String>),
     /// Asks the runs in progress here to stop, and leaves the task.
     Cancel,
     Enable,
@@ -47,7 +48,7 @@ impl Act {
         match self {
             Self::Run => "run",
             Self::Pause(_) => "pause",
-            Self::Resume => "resume",
+            Self::Resume(_) => "resume",
             Self::Cancel => "cancel",
             Self::Enable => "enable",
             Self::Reschedule(_) => "reschedule",
@@ -63,6 +64,7 @@ impl Act {
     fn reason(&self) -> Option<&str> {
         match self {
             Self::Pause(pause) => pause.reason.as_deref(),
+            Self::Resume(reason) => reason.as_deref(),
             _ => None,
         }
     }
@@ -72,7 +74,7 @@ impl Act {
         match self {
             Self::Run => task.run_now().map(drop),
             Self::Pause(pause) => task.pause_with(&pause),
-            Self::Resume => task.resume(),
+            Self::Resume(_) => task.resume(),
             Self::Cancel => task.cancel_run(),
             Self::Enable => task.enable(),
             Self::Reschedule(rule) => task.reschedule(rule),
@@ -92,7 +94,7 @@ impl Act {
             Self::Run => schedules.run_now(name).map(drop)?,
             Self::Reschedule(rule) => schedules.reschedule(name, rule)?,
             Self::Reset => schedules.reset(name)?,
-            Self::Pause(_) | Self::Resume => self.on_task(&task.signed(signature))?,
+            Self::Pause(_) | Self::Resume(_) => self.on_task(&task.signed(signature))?,
             Self::Cancel | Self::Enable => {}
         }
         Ok(())
@@ -149,6 +151,16 @@ pub(super) async fn pause(
     done(app, name, by, Act::Pause(pause)).await
 }
 
+/// `POST /tasks/{name}/resume`
+pub(super) async fn resume(
+    app: State<Arc<App>>,
+    name: Path<String>,
+    by: Extension<Caller>,
+    body: Bytes,
+) -> Accepted<Task> {
+    done(app, name, by, Act::Resume(reason_of(&read(&body)?))).await
+}
+
 /// `GET /tasks/{name}/preview?cron=…&zone=…`
 pub(super) async fn preview(
     State(app): State<Arc<App>>,
@@ -187,10 +199,15 @@ pub(super) fn read<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, Prob
     if body.is_empty() { Ok(T::default()) } else { parse(body) }
 }
 
+/// The reason that a visitor gives for a pause, or for its end.
+pub(super) fn reason_of(request: &PauseRequest) -> Option<String> {
+    let reason = request.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    reason.map(str::to_owned)
+}
+
 /// Reads what a visitor has written. A length counts by the clock of what is paused.
 pub(super) fn pause_of(app: &App, request: &PauseRequest, who: &str) -> Result<Pause, Problem> {
-    let reason = request.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-    let pause = reason.into_iter().fold(Pause::new().by(who), Pause::reason);
+    let pause = reason_of(request).iter().fold(Pause::new().by(who), Pause::reason);
     let over = || Problem::bad_request("the pause would be over: its end has passed");
     match (&request.until, request.for_ms) {
         (Some(_), Some(_)) => Err(Problem::bad_request("`until` and `forMs` exclude each other")),
@@ -262,7 +279,8 @@ pub(super) async fn resume_many(
     Extension(by): Extension<Caller>,
     body: Bytes,
 ) -> Answer<Changed> {
-    many(&app, by, &read(&body)?, Act::Resume).await
+    let request = read(&body)?;
+    many(&app, by, &request, Act::Resume(reason_of(&request))).await
 }
 
 /// `POST /tasks/{name}/run` and the like: does something to a task, and answers with its row.
@@ -445,8 +463,9 @@ pub(super) async fn pause_queue(
     Extension(by): Extension<Caller>,
     body: Bytes,
 ) -> Accepted<Queue> {
-    let pause = pause_of(&app, &read(&body)?, by.who().name())?;
-    change_queue(&app, queue, by, Some(pause)).await
+    let request = read(&body)?;
+    let pause = pause_of(&app, &request, by.who().name())?;
+    change_queue(&app, queue, by, (Some(pause), reason_of(&request))).await
 }
 
 /// `POST /queues/{name}/resume`
@@ -454,8 +473,9 @@ pub(super) async fn resume_queue(
     State(app): State<Arc<App>>,
     Path(queue): Path<String>,
     Extension(by): Extension<Caller>,
+    body: Bytes,
 ) -> Accepted<Queue> {
-    change_queue(&app, queue, by, None).await
+    change_queue(&app, queue, by, (None, reason_of(&read(&body)?))).await
 }
 
 /// Pauses a queue, or resumes it; answers with its row.
@@ -463,7 +483,7 @@ async fn change_queue(
     app: &Arc<App>,
     queue: String,
     by: Caller,
-    pause: Option<Pause>,
+    (pause, reason): (Option<Pause>, Option<String>),
 ) -> Accepted<Queue> {
     let store = app.store()?;
     store.look_if_old().await;
@@ -473,8 +493,8 @@ async fn change_queue(
         return Err(misspelt);
     }
     let (told, name) = (Arc::clone(app), queue.clone());
-    let reason = pause.as_ref().and_then(|pause| pause.reason.as_deref()).unwrap_or_default();
-    let signature = app.signature((&by.who(), by.from)).reason(reason);
+    let signature =
+        app.signature((&by.who(), by.from)).reason(reason.as_deref().unwrap_or_default());
     let ask = move |jobs: &Jobs| -> Result<_, JobsError> {
         let was_paused = is_paused(&jobs.pauses()?, &name);
         if pause.is_none() && !was_paused {

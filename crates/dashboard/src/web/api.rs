@@ -51,6 +51,8 @@ pub(super) async fn info(
         Ok(store) => store.outage().await,
         Err(_) => None,
     };
+    let is_opening = app.store().is_ok_and(|store| store.is_opening(app.started_at));
+    let store_is_opening = outage.as_ref().map(|_| is_opening).filter(|is| *is);
     let (store_failure, store_down_since) = outage.unzip();
     let critical = health::critical(&app);
     let runs_per_task = if app.recorder.has_heard() { app.recorder.keeps() } else { 20 };
@@ -76,6 +78,7 @@ pub(super) async fn info(
             .filter(|offset| *offset != 0.0),
         store_failure,
         store_down_since: store_down_since.map(instant),
+        store_is_opening,
     }))
 }
 

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use crate::store::may_have_effect;
 use crate::times::{instant, now};
 use crate::view;
-use crate::web::actions::pause_of;
+use crate::web::actions::{pause_of, reason_of};
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
 use crate::web::parse;
@@ -178,7 +178,8 @@ pub(super) async fn pause_partition(
     let PartitionRequest { partition, reason, until, for_ms } = parse(&body)?;
     let request = PauseRequest { reason, until, for_ms, ..PauseRequest::default() };
     let pause = pause_of(&app, &request, caller.who().name())?;
-    change_partition(&app, (name, named(partition)?), &caller, Some(pause)).await
+    let change = (Some(pause), reason_of(&request));
+    change_partition(&app, (name, named(partition)?), &caller, change).await
 }
 
 /// `POST /tasks/{name}/partitions/resume`
@@ -188,8 +189,10 @@ pub(super) async fn resume_partition(
     Extension(caller): Extension<Caller>,
     body: Bytes,
 ) -> Accepted<TaskLimits> {
-    let PartitionRequest { partition, .. } = parse(&body)?;
-    change_partition(&app, (name, named(partition)?), &caller, None).await
+    let PartitionRequest { partition, reason, .. } = parse(&body)?;
+    let request = PauseRequest { reason, ..PauseRequest::default() };
+    let change = (None, reason_of(&request));
+    change_partition(&app, (name, named(partition)?), &caller, change).await
 }
 
 fn named(partition: Option<String>) -> Result<String, Problem> {
@@ -202,10 +205,10 @@ async fn change_partition(
     app: &Arc<App>,
     (name, partition): (String, String),
     caller: &Caller,
-    pause: Option<Pause>,
+    (pause, reason): (Option<Pause>, Option<String>),
 ) -> Accepted<TaskLimits> {
     let task = kind_of(app, name).await?;
-    let reason = pause.as_ref().and_then(|pause| pause.reason.as_deref()).unwrap_or_default();
+    let reason = reason.as_deref().unwrap_or_default();
     let signature = app.signature((&caller.who(), caller.from)).reason(reason);
     let (told, of) = (Arc::clone(app), task.clone());
     let ask = move |jobs: &Jobs| -> Result<_, JobsError> {

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::store::{may_have_effect, running_jobs};
 use crate::view;
-use crate::web::actions::{pause_of, read};
+use crate::web::actions::{pause_of, read, reason_of};
 use crate::web::api::{Accepted, Answer};
 use crate::web::guard::Caller;
 
@@ -33,8 +33,9 @@ pub(super) async fn pause(
     Extension(by): Extension<Caller>,
     body: Bytes,
 ) -> Accepted<Node> {
-    let pause = pause_of(&app, &read(&body)?, by.who().name())?;
-    change(&app, name, by, Some(pause)).await
+    let request = read(&body)?;
+    let pause = pause_of(&app, &request, by.who().name())?;
+    change(&app, name, by, (Some(pause), reason_of(&request))).await
 }
 
 /// `POST /nodes/{name}/resume`
@@ -42,15 +43,21 @@ pub(super) async fn resume(
     State(app): State<Arc<App>>,
     Path(name): Path<String>,
     Extension(by): Extension<Caller>,
+    body: Bytes,
 ) -> Accepted<Node> {
-    change(&app, name, by, None).await
+    change(&app, name, by, (None, reason_of(&read(&body)?))).await
 }
 
 /// Pauses a process, or resumes it; answers with its row.
-async fn change(app: &Arc<App>, name: String, by: Caller, pause: Option<Pause>) -> Accepted<Node> {
+async fn change(
+    app: &Arc<App>,
+    name: String,
+    by: Caller,
+    (pause, reason): (Option<Pause>, Option<String>),
+) -> Accepted<Node> {
     let told = Arc::clone(app);
-    let reason = pause.as_ref().and_then(|pause| pause.reason.as_deref()).unwrap_or_default();
-    let signature = app.signature((&by.who(), by.from)).reason(reason);
+    let signature =
+        app.signature((&by.who(), by.from)).reason(reason.as_deref().unwrap_or_default());
     let ask = move |jobs: &Jobs| -> Result<Result<_, Problem>, JobsError> {
         let sessions = jobs.sessions()?;
         let node = match found(&sessions, &name) {

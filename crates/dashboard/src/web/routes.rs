@@ -132,7 +132,8 @@ fn of_task_changes() -> Vec<Route> {
         one("/api/v1/tasks/{name}/run", act(Act::Run), "Runs a task now"),
         one("/api/v1/tasks/{name}/pause", post(actions::pause), "Pauses a task")
             .body::<PauseRequest>(),
-        one("/api/v1/tasks/{name}/resume", act(Act::Resume), "Lets a paused task go on"),
+        one("/api/v1/tasks/{name}/resume", post(actions::resume), "Lets a paused task go on")
+            .body::<PauseRequest>(),
         one("/api/v1/tasks/{name}/cancel", act(Act::Cancel), "Asks its runs in progress to stop"),
         one("/api/v1/tasks/{name}/enable", act(Act::Enable), "Enables a disabled task"),
         one(
@@ -183,6 +184,7 @@ fn of_jobs() -> Vec<Route> {
             .answer::<Queue>()
             .accepted(),
         Route::change("/api/v1/queues/{name}/resume", post(actions::resume_queue), "Lets it go on")
+            .body::<PauseRequest>()
             .answer::<Queue>()
             .accepted(),
         read("/api/v1/nodes", get(nodes::nodes), "The processes that use the store")
@@ -192,6 +194,7 @@ fn of_jobs() -> Vec<Route> {
             .answer::<Node>()
             .accepted(),
         Route::change("/api/v1/nodes/{name}/resume", post(nodes::resume), "Lets it go on")
+            .body::<PauseRequest>()
             .answer::<Node>()
             .accepted(),
     ]

@@ -1,13 +1,16 @@
 //! The health check: critical tasks that are late.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use scheduler::{Clock, Event, EventKind, ManualClock, Schedule, SystemClock, Until};
+use scheduler::{
+    Clock, Event, EventKind, ManualClock, NodeOptions, Schedule, SystemClock, Until, tasks,
+};
 
 use crate::api::eventually;
 use crate::away::{Mood, Moody};
-use crate::jobs::with_store;
+use crate::jobs::{mail, with_store};
 use crate::support::*;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -118,4 +121,24 @@ fn readiness_follows_the_store_and_ends_with_the_stop() {
         stop.join().unwrap();
     });
     server.stop();
+}
+
+#[test]
+fn a_store_that_was_not_up_yet_is_opening_and_one_that_was_is_down() {
+    let (store, is_there) = (Moody::new(), Arc::new(AtomicBool::new(false)));
+    let (opened, has_come) = (store.clone(), Arc::clone(&is_there));
+    let open = move || has_come.load(Ordering::SeqCst).then(|| opened.clone()).ok_or("refused");
+    let node = NodeOptions::default().renew_every(Duration::from_millis(50));
+    let served = serve(&dashboard(), builder().tasks(tasks![mail]).store_later(open).node(node));
+    let outage = || {
+        let info = served.get("/api/v1/info").json();
+        (info.get("storeFailure").is_some(), info["storeIsOpening"] == true)
+    };
+    assert_eq!(outage(), (true, true));
+    assert_eq!(served.get("/readyz").status, 503);
+    is_there.store(true, Ordering::SeqCst);
+    eventually(|| (outage() == (false, false)).then_some(()));
+    store.set(Mood::IsAway);
+    eventually(|| (outage() == (true, false)).then_some(()));
+    served.stop();
 }

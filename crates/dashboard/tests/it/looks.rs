@@ -348,3 +348,78 @@ fn a_kind_of_job_has_the_same_failures_in_a_row_in_each_process_and_after_a_rest
     third.stop();
     two.stop();
 }
+
+#[test]
+fn a_live_row_that_failed_elsewhere_is_sent_again_once_that_is_mended_elsewhere() {
+    let store = Moody::new();
+    let [here, elsewhere] = ["here", "elsewhere"].map(|queue| with_queue(&store, queue));
+    let send = |fails: bool| {
+        let job = mail::job(json!({ "fails": fails })).queue("elsewhere");
+        jobs(&elsewhere).enqueue(job).unwrap();
+    };
+    // Nothing but the stream asks this process.
+    let mut stream = Stream::open(&here);
+    send(true);
+    stream.row("mail", |row| row["streak"] == 1);
+    send(false);
+    let row = stream.row("mail", |row| row["streak"] == 0);
+    assert!(row.get("failingSince").is_none(), "{row}");
+    here.stop();
+    elsewhere.stop();
+}
+
+#[test]
+fn a_schedule_whose_job_is_tried_again_fails_from_the_second_failed_attempt_on_in_each_process() {
+    let store = Moody::new();
+    let retry = Schedule::fixed_rate("1h").durable().queue("here");
+    let retry = retry.retry(8, "1h", "1h");
+    let [here, elsewhere] = ["here", "elsewhere"].map(|queue| {
+        let node = NodeOptions::default().queues([queue]).poll_every(Duration::from_millis(20));
+        let count = std::sync::atomic::AtomicU32::new(1);
+        let body = move |_: &scheduler::Run| match count.fetch_add(1, Ordering::SeqCst) {
+            number @ ..3 => Err(format!("no answer, {number}")),
+            _ => Ok(()),
+        };
+        let builder = builder().task("sync", retry.clone(), body).store(store.clone()).node(node);
+        serve(&dashboard(), builder)
+    });
+    let seen = |served: &Served| {
+        let text = metrics(served);
+        let streak = value(&text, "scheduler_task_streak{task=\"sync\"}").unwrap();
+        (served.get("/api/v1/tasks/sync").json(), streak)
+    };
+    let job = || {
+        let queues = served_queue(&here);
+        (queues["retrying"] == 1).then(|| here.get("/api/v1/jobs?task=sync").json())
+    };
+    let id = eventually(|| {
+        let id = job()?["jobs"][0]["id"].as_str()?.to_owned();
+        (seen(&here).1 == 0.0).then_some(id)
+    });
+    let mut stream = Stream::open(&elsewhere);
+    let again = || assert_eq!(here.post(&format!("/api/v1/jobs/{id}/retry"), "").status, 202);
+    again();
+    stream.row("sync", |row| row["streak"] == 2);
+    for served in [&here, &elsewhere] {
+        let (row, streak) = eventually(|| Some(seen(served)).filter(|(_, streak)| *streak == 2.0));
+        assert_eq!((&row["streak"], streak), (&json!(2), 2.0));
+        assert_eq!(
+            (&row["firstFailure"], &row["last"]["message"]),
+            (&json!("no answer, 1"), &json!("no answer, 2"))
+        );
+        assert_eq!(row["last"]["outcome"], "error");
+        assert!(at(&row["failingSince"]) < at(&row["last"]["startedAt"]), "{row}");
+    }
+    again();
+    stream.row("sync", |row| row["streak"] == 0);
+    for served in [&here, &elsewhere] {
+        eventually(|| (seen(served).1 == 0.0).then_some(()));
+    }
+    here.stop();
+    elsewhere.stop();
+}
+
+/// The numbers of the first queue.
+fn served_queue(served: &Served) -> Value {
+    served.get("/api/v1/queues").json()["queues"][0].clone()
+}

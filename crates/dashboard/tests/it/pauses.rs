@@ -130,3 +130,32 @@ fn all_tasks_are_paused_and_resumed_at_once_also_kinds_of_jobs() {
     assert_eq!(resumed["changed"], 0, "none is paused");
     served.stop();
 }
+
+#[test]
+fn the_end_of_a_pause_has_its_reason_in_the_actions() {
+    let served = with_store(&dashboard(), &Moody::new(), |builder| {
+        builder.task("local", crate::support::hourly(), |_| {})
+    });
+    eventually(|| {
+        (!served.get("/api/v1/nodes").json()["nodes"].as_array()?.is_empty()).then_some(())
+    });
+    let notes = || served.get("/api/v1/actions").json()["actions"][0]["note"].clone();
+    for path in
+        ["tasks/mail", "tasks/local", "queues/default", "nodes/web-1", "tasks/mail/partitions"]
+    {
+        let ask = |action: &str| {
+            let body = json!({ "partition": "ada", "reason": format!(" {action} {path} ") });
+            let body = match path.ends_with("partitions") {
+                true => body,
+                false => json!({ "reason": body["reason"] }),
+            };
+            let answer = served.post(&format!("/api/v1/{path}/{action}"), &body.to_string());
+            assert_eq!(answer.status, 202, "{answer:?}");
+        };
+        for action in ["pause", "resume"] {
+            ask(action);
+            eventually(|| (notes() == format!("{action} {path}")).then_some(()));
+        }
+    }
+    served.stop();
+}

@@ -207,3 +207,33 @@ fn a_payload_that_the_process_could_not_decode_is_refused() {
     assert_eq!(served.post(&format!("/api/v1/jobs/{}/edit", other.id), &body).status, 202);
     served.stop();
 }
+
+mod newer {
+    #[scheduler::job(name = "image", version = 9)]
+    pub(super) fn image(#[payload] _number: u64) {}
+}
+
+#[job(name = "imgae")]
+fn imgae() {}
+
+#[test]
+fn a_job_that_no_process_can_run_says_what_they_lack() {
+    let node = NodeOptions::default().label("web-1").queues(["default"]);
+    let builder = builder().tasks(tasks![image]).store(Moody::new()).node(node);
+    let served = serve(&dashboard(), builder);
+    let why = |job: scheduler::Job| {
+        let id = jobs(&served).enqueue(job).unwrap().id();
+        served.get(&format!("/api/v1/jobs/{id}")).json()["waits"]["text"].clone()
+    };
+    eventually(|| served.get("/api/v1/nodes").json()["nodes"][0]["label"].as_str().map(drop));
+    assert_eq!(why(imgae::job()), "no living process has the task imgae");
+    assert_eq!(
+        why(newer::image::job(1)),
+        "its payload has version 9, and no living process knows more than 2"
+    );
+    assert_eq!(
+        why(image::job(1).queue("slow")),
+        "web-1 has its task, but no such process serves queue slow"
+    );
+    served.stop();
+}
