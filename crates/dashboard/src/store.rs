@@ -10,7 +10,6 @@
 //! It must never delay an answer that needs no store by more than half a second.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,8 +44,6 @@ const LAST_RUNS: u32 = 20;
 const FEW_RUNS: usize = 5;
 /// The time for which their lengths are kept.
 const LENGTHS_KEPT: Duration = Duration::from_secs(60);
-/// The time for which a store without limits is taken to have none.
-const LIMITS_ABSENT_FOR: Duration = Duration::from_secs(300);
 
 /// A due job that waits for so long waits for a process, unless a limit holds it back.
 const WAITS_LONG: Duration = Duration::from_secs(60);
@@ -86,8 +83,6 @@ pub(crate) struct Store {
     running: Arc<Look<Vec<StoredJob>>>,
     limits: Arc<Look<Vec<LimitDepth>>>,
     open_waits: Mutex<OpenWaits>,
-    /// False until a limit was seen.
-    has_limits: Arc<AtomicBool>,
     /// By state: the errors of all its jobs.
     errors: [Arc<Look<JobErrors>>; JobState::ALL.len()],
     /// By task: the time from which a run is long.
@@ -169,7 +164,6 @@ impl Store {
             running: Look::new(),
             limits: Look::new(),
             open_waits: Mutex::default(),
-            has_limits: Arc::default(),
             errors: JobState::ALL.map(|_| Look::new()),
             long: Look::new(),
             known: Mutex::default(),
@@ -312,22 +306,9 @@ impl Store {
         self.running.look((&self.jobs, self.kept_for), LIMIT, running_jobs).await
     }
 
-    /// The due jobs of tasks that have a limit. While none has one, that is asked now and then, and no job is counted.
+    /// The due jobs of tasks that have a limit. While none has one the store counts none.
     pub(crate) async fn limit_depths(&self) -> Seen<Vec<LimitDepth>> {
-        let (has_limits, look) = (Arc::clone(&self.has_limits), Arc::clone(&self.limits));
-        let is_known = has_limits.load(Ordering::Relaxed);
-        let kept_for = if is_known { self.kept_for } else { LIMITS_ABSENT_FOR };
-        let ask = move |jobs: &Jobs| {
-            if !is_known {
-                if jobs.limits()?.iter().all(|row| row.limit().is_none()) {
-                    return Ok(Vec::new());
-                }
-                has_limits.store(true, Ordering::Relaxed);
-                look.expire();
-            }
-            jobs.limit_depths()
-        };
-        self.limits.look((&self.jobs, kept_for), PATIENCE, ask).await
+        self.limits.look((&self.jobs, self.kept_for), PATIENCE, Jobs::limit_depths).await
     }
 
     /// The same, each with the wait of its oldest job that no limit has held back for a while.
@@ -340,7 +321,6 @@ impl Store {
 
     /// A visitor has changed limits here.
     pub(crate) fn expire_limits(&self) {
-        self.has_limits.store(true, Ordering::Relaxed);
         self.limits.expire();
     }
 
