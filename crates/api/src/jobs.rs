@@ -215,13 +215,13 @@ json! {
         /// The oldest running job takes ten times as long as any of the last that succeeded in the cluster, and a minute at least; ten
         /// minutes where the store knows fewer than five.
         has_long_run: bool,
-        /// The due jobs that a limit holds back: they wait for others of their kind, and for no process.
-        held: u64,
     } optional {
+        /// Of a task with a limit: the due jobs that it holds back. They wait for others of their kind, and for no process.
+        held: u64,
         /// The pause of the jobs of the task, in all queues.
         pause: Pause,
-        /// Beside jobs that a limit holds back: the time for which the oldest of those has waited that no limit does, if such jobs were
-        /// seen for half a minute.
+        /// Of a task with a limit: the time for which the oldest due job has waited that may start, if none was seen to start for half a
+        /// minute.
         oldest_open_ms: f64,
     }
 

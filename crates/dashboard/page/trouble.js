@@ -85,7 +85,7 @@
     for (const it of retries.slice(0, retries[0]?.count > 1 ? 3 : 1)) add(it.count < OUTAGE ? "wait" : "bad", retrying, groupLink("ready", it), it.count + " × " + it.task, it.error, 0);
     const runs = queues.flatMap((queue) => queue.tasks.map((it) => ({ ...it, queue: queue.queue }))).filter((it) => it.hasLongRun);
     for (const it of runs.sort((a, b) => b.oldestRunningMs - a.oldestRunningMs).slice(0, 3)) bad(true, toJobs({ state: "running", task: it.task }), "job of " + it.task, `runs for ${span(it.oldestRunningMs)} in queue ${it.queue}`);
-    const waiting = queues.filter((queue) => !queue.pause && queue.tasks.some((it) => (it.held ? it.oldestOpenMs : it.oldestMs) > 60000 && !it.pause)).sort((a, b) => b.oldestMs - a.oldestMs);
+    const waiting = queues.filter((queue) => !queue.pause && queue.tasks.some((it) => (it.held >= 0 ? it.oldestOpenMs : it.oldestMs) > 60000 && !it.pause)).sort((a, b) => b.oldestMs - a.oldestMs);
     for (const it of waiting.slice(0, 3)) bad(true, toJobs({ state: "ready", queue: it.queue }), plural(it.due) + " due", `for ${span(it.oldestMs)} in queue ${it.queue}`, 1, "queues");
     for (const it of unknown.slice(0, 3)) {
       const texts = [it.due && plural(it.due) + " due", it.schedules.length && "its schedule does not fire", it.nearest && "nearest name: " + it.nearest, it.elsewhere];

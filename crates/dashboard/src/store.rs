@@ -47,23 +47,48 @@ const LENGTHS_KEPT: Duration = Duration::from_secs(60);
 
 /// A due job that waits for so long waits for a process, unless a limit holds it back.
 const WAITS_LONG: Duration = Duration::from_secs(60);
-/// The time for which that has to be seen of a task with a limit: between an end and the next start, one of those that wait may start.
+/// The time for which none of a task with a limit has to start: between an end and the next start, one of those that wait may start.
 const OPEN_FOR: TimeDelta = TimeDelta::seconds(30);
 
-/// By queue and task: since when jobs were seen that wait for long, and that no limit holds back.
+/// By queue and task: the jobs that wait for long, and that no limit holds back.
 #[derive(Default)]
-struct OpenWaits(BTreeMap<(String, String), DateTime<Utc>>);
+struct OpenWaits(BTreeMap<(String, String), OpenWait>);
+
+struct OpenWait {
+    /// Since then none of the task was seen to start.
+    since: DateTime<Utc>,
+    /// When the oldest of them became due.
+    due_at: DateTime<Utc>,
+    /// All due jobs of the task at the last look.
+    jobs: u64,
+}
 
 impl OpenWaits {
-    /// Takes an answer, and returns for each of its rows how long the oldest of such jobs has waited.
-    fn take(&mut self, depths: &[LimitDepth], asked_at: DateTime<Utc>) -> Vec<Option<Duration>> {
-        let former = std::mem::take(&mut self.0);
+    /// Takes an answer, with the last start of a running job of a queue and task as far as it is known; returns for each row how long
+    /// the oldest of such jobs has waited.
+    fn take(
+        &mut self,
+        (depths, asked_at): (&[LimitDepth], DateTime<Utc>),
+        last_start: impl Fn(&LimitDepth) -> Option<DateTime<Utc>>,
+    ) -> Vec<Option<Duration>> {
+        let mut former = std::mem::take(&mut self.0);
         let wait = |depth: &LimitDepth| {
             let oldest = depth.oldest_open.filter(|oldest| *oldest > WAITS_LONG)?;
             let place = (depth.queue.clone(), depth.task.clone());
-            let since = former.get(&place).copied().unwrap_or(asked_at);
-            self.0.insert(place, since);
-            (asked_at - since >= OPEN_FOR).then_some(oldest)
+            let (due_at, jobs) = (asked_at - oldest, depth.open + depth.held);
+            let is_same = |wait: &OpenWait| {
+                // Both instants are those of this clock, a little later than the store's.
+                let is_oldest = due_at - wait.due_at < TimeDelta::seconds(1);
+                is_oldest && jobs >= wait.jobs && last_start(depth).is_none_or(|at| at < wait.since)
+            };
+            let new = || OpenWait { since: asked_at, due_at, jobs };
+            let wait = former
+                .remove(&place)
+                .filter(is_same)
+                .map_or_else(new, |wait| OpenWait { jobs, ..wait });
+            let is_long = asked_at - wait.since >= OPEN_FOR;
+            self.0.insert(place, wait);
+            is_long.then_some(oldest)
         };
         depths.iter().map(wait).collect()
     }
@@ -306,16 +331,23 @@ impl Store {
         self.running.look((&self.jobs, self.kept_for), LIMIT, running_jobs).await
     }
 
-    /// The due jobs of tasks that have a limit. While none has one the store counts none.
-    pub(crate) async fn limit_depths(&self) -> Seen<Vec<LimitDepth>> {
-        self.limits.look((&self.jobs, self.kept_for), PATIENCE, Jobs::limit_depths).await
-    }
-
-    /// The same, each with the wait of its oldest job that no limit has held back for a while.
-    pub(crate) async fn limited(&self) -> Vec<(LimitDepth, Option<Duration>)> {
-        let Some((depths, asked_at)) = self.limit_depths().await.answer else { return Vec::new() };
+    /// The due jobs of tasks that have a limit, each with the wait of its oldest job that no limit holds back, if none has started for
+    /// a while. While none has a limit the store counts no job. The first answer may
+    /// take longer.
+    pub(crate) async fn limited(&self, first: Duration) -> Vec<(LimitDepth, Option<Duration>)> {
+        let patience = if self.limits.seen().answer.is_some() { PATIENCE } else { first };
+        let seen = self.limits.look((&self.jobs, self.kept_for), patience, Jobs::limit_depths);
+        let Some((depths, asked_at)) = seen.await.answer else { return Vec::new() };
+        let running = self.known_depths().answer;
+        let last_start = |limited: &LimitDepth| {
+            let (depths, asked_at) = running.as_ref()?;
+            let is_same = |depth: &&QueueDepth| {
+                (&depth.queue, &depth.task) == (&limited.queue, &limited.task)
+            };
+            Some(*asked_at - depths.iter().find(is_same)?.oldest_running?)
+        };
         let mut open_waits = self.open_waits.lock().unwrap_or_else(PoisonError::into_inner);
-        let waits = open_waits.take(&depths, asked_at);
+        let waits = open_waits.take((&depths, asked_at), last_start);
         depths.iter().cloned().zip(waits).collect()
     }
 
@@ -549,21 +581,52 @@ mod tests {
 
     #[test]
     fn jobs_that_no_limit_holds_back_wait_once_they_are_seen_at_each_look_for_a_while() {
-        let at = |second| DateTime::from_timestamp(second, 0).unwrap_or_default();
-        let depth = |oldest: Option<u64>| {
-            let mut depth = LimitDepth::empty("default".to_owned(), "send".to_owned());
-            depth.oldest_open = oldest.map(Duration::from_secs);
-            [depth]
-        };
         let mut waits = OpenWaits::default();
-        let mut is = |oldest, second| waits.take(&depth(oldest), at(second))[0].is_some();
+        let mut is =
+            |oldest, second| waits.take((&open(oldest, 9), at(second)), |_| None)[0].is_some();
         assert!(!is(Some(300), 100), "one may just have ended");
-        assert!(!is(Some(305), 129));
-        assert!(is(Some(306), 130));
+        assert!(!is(Some(329), 129));
+        assert!(is(Some(330), 130));
         assert!(!is(Some(60), 135), "that one waits for a moment only");
         assert!(!is(Some(400), 140));
         assert!(!is(None, 160), "none may start");
         assert!(!is(Some(430), 175));
         assert!(is(Some(460), 205));
+    }
+
+    /// A partition at its limit has a free place between an end and the next start.
+    #[test]
+    fn jobs_wait_for_their_limit_while_others_of_their_task_start() {
+        let mut waits = OpenWaits::default();
+        let mut is = |oldest, jobs, second| {
+            waits.take((&open(Some(oldest), jobs), at(second)), |_| None)[0].is_some()
+        };
+        for look in 0..20 {
+            assert!(
+                !is(300 + look, 9_000 + look, 1_000 + 5 * look.cast_signed()),
+                "the oldest has started"
+            );
+        }
+        for look in 0..20 {
+            let second = 2_000 + 5 * look.cast_signed();
+            assert!(!is(300 + 5 * look, 9_000 - look, second), "one of those that are as old");
+        }
+        let mut waits = OpenWaits::default();
+        for look in 0..20 {
+            let (jobs, now) =
+                (open(Some(300 + 5 * look), 9_000 + look), at(1_000 + 5 * look.cast_signed()));
+            assert_eq!(waits.take((&jobs, now), |_| Some(now)), [None], "one has started just now");
+        }
+    }
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(second, 0).unwrap_or_default()
+    }
+
+    fn open(oldest: Option<u64>, jobs: u64) -> [LimitDepth; 1] {
+        let mut depth = LimitDepth::empty("default".to_owned(), "send".to_owned());
+        (depth.oldest_open, depth.open, depth.held) =
+            (oldest.map(Duration::from_secs), 1, jobs - 1);
+        [depth]
     }
 }

@@ -221,8 +221,9 @@ impl StatusItems {
     fn of_queues(&mut self, queues: &[Queue]) {
         let is_slow = |queue: &&Queue| {
             let waits = |task: &QueueTask| {
-                // Jobs that a limit holds back wait for no process.
-                let oldest = if task.held > 0 { task.oldest_open_ms } else { task.depth.oldest_ms };
+                // Jobs of a task with a limit may wait for others, and for no process.
+                let oldest =
+                    if task.held.is_some() { task.oldest_open_ms } else { task.depth.oldest_ms };
                 oldest.is_some_and(|ms| ms > WAIT_MAX_MS) && task.pause.is_none()
             };
             queue.pause.is_none() && queue.tasks.iter().any(waits)

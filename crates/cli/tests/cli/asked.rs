@@ -540,7 +540,8 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
     let unknown = json!([{ "task": "pya", "due": 1, "nearest": "pay" },
         { "task": "geo", "due": 5, "elsewhere": "web-1 has it, but serves only mail" }]);
     // They wait for jobs of their own partitions.
-    let held = json!({ "queue": "bulk", "due": 9, "oldestMs": 90_000.0, "tasks": [{ "task": "send", "due": 9, "held": 7, "oldestMs": 90_000.0 }] });
+    let held = json!({ "queue": "bulk", "due": 9, "oldestMs": 90_000.0, "tasks": [
+        { "task": "send", "due": 8, "held": 7, "oldestMs": 90_000.0 }, { "task": "call", "due": 1, "held": 0, "oldestMs": 90_000.0 }] });
     // Beside such jobs others wait that no limit holds back.
     let open = json!({ "queue": "fair", "due": 9, "oldestMs": 80_000.0, "tasks": [{ "task": "send", "due": 9, "held": 7, "oldestMs": 80_000.0, "oldestOpenMs": 70_000.0 }] });
     let queues = json!({ "queues": [queue, paused, held, open], "unknownTasks": unknown });

@@ -125,11 +125,11 @@ pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
         let from = long_from.get(&job.task).map(|from| millis(*from));
         job.has_long_run = from.is_some() && job.depth.oldest_running_ms > from;
     }
-    for (depth, wait) in store.limited().await {
+    for (depth, wait) in store.limited(LIMIT).await {
         let of_queue = queues.iter_mut().filter(|queue| queue.queue == depth.queue);
         let jobs = of_queue.flat_map(|queue| &mut queue.tasks);
         for job in jobs.filter(|job| job.task == depth.task) {
-            (job.held, job.oldest_open_ms) = (depth.held, wait.map(millis));
+            (job.held, job.oldest_open_ms) = (Some(depth.held), wait.map(millis));
         }
     }
     Ok(Json(Queues {
