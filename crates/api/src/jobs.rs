@@ -173,6 +173,7 @@ json! {
         queues: Vec<Queue>,
         /// The tasks that no living process can run, though their jobs are due or their schedules fire.
         unknown_tasks: Vec<UnknownTask>,
+        paused_partitions: Vec<PausedPartition>,
     } optional {
         /// Why the last attempt to count them has failed.
         count_failure: String,
@@ -194,6 +195,13 @@ json! {
         known_version: u32,
         /// The process that has the task, and does not serve the queue of those jobs.
         elsewhere: String,
+    }
+
+    /// A partition of a task whose jobs are paused.
+    struct PausedPartition {
+        partition: String,
+        task: String,
+        pause: Pause,
     }
 
     /// A queue, in sum and for each of its tasks.

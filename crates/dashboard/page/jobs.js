@@ -14,7 +14,7 @@
   const when = ({ state, startedAt, finishedAt, runAt }) =>
     finishedAt ? ["ended " + ago(finishedAt, storeNow()), finishedAt]
       : state === "running" ? ["since " + ageOf(startedAt, storeNow()), startedAt]
-        : [Date.parse(runAt) > storeNow() ? "due " + until(runAt, storeNow()) : "due since " + ageOf(runAt, storeNow()), runAt];
+        : [parse(runAt) > storeNow() ? "due " + until(runAt, storeNow()) : "due since " + ageOf(runAt, storeNow()), runAt];
   // Why a job does not run that is due; the time when one is due stands elsewhere.
   const waitText = ({ waits }) => waits && waits.reason !== "later" && waits.text.replace(/(at )?(\d{4}-\S+Z)/, (_, isNext, at) => isNext ? until(at, storeNow()) : localOf(at));
   const progressOf = ({ progress: it }) => it && [el("progress", { value: it.fraction, max: 1, "aria-label": "Progress" }), ` ${Math.round(100 * it.fraction)} % `, el("bdi", it.text)];
@@ -145,7 +145,7 @@
   const showJob = async () => {
     const id = route.name, job = await ask("jobs/" + encodeURIComponent(id));
     if (route.view !== "job" || route.name !== id) return;
-    const key = JSON.stringify(job), at = (name) => job[name] && time(job[name], `${localOf(job[name])}, ${Date.parse(job[name]) > storeNow() ? until(job[name], storeNow()) : ago(job[name], storeNow())}`, job[name]);
+    const key = JSON.stringify(job), at = (name) => job[name] && time(job[name], `${localOf(job[name])}, ${parse(job[name]) > storeNow() ? until(job[name], storeNow()) : ago(job[name], storeNow())}`, job[name]);
     if (painted === key) return;
     const { payload } = job;
     put(key, crumb(toJobs({ state: job.state, task: job.task }), `← ${job.state} jobs of ${job.task}`),
@@ -237,7 +237,7 @@
   // What people changed, in all processes and in SQL.
   const noteOf = (it) => [it.matching && `${it.count}: ${it.matching}`, (it.before || it.after) && `${it.before || "–"} → ${it.after || "–"}`, it.note].filter(Boolean).join("; ");
   const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr",
-    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue : it.process ? "node " + it.process
+    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue : it.process ? "node " + it.process : it.partition ? `${it.partition} of ${it.task}`
       : it.task === "*" ? it.matching ? "several" : "–" : el("a", { href: toTask(it.task) }, named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who, it.role && el("span.sub", "role " + it.role)),
     cell("When", "when", time(it.at, ago(it.at, storeNow()), it.at, "age")), cell("Note", null, el("bdi", noteOf(it) || "–")), cell("From", "dim", it.from || "–", it.node && el("span.sub", it.node)))));
   const showActions = async () => {

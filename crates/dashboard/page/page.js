@@ -2,12 +2,13 @@
 (() => {
   const $ = (id) => document.getElementById(id);
   const on = (id, event, call) => $(id).addEventListener(event, call);
+  const { parse } = Date;
   const base = location.pathname.replace(/\/+$/, "") + "/";
   const api = base + "api/v1/";
   // A text that the browser keeps, if it may: in a private window it does not.
   const memory = (kind, key) => ({
     get: () => { try { return window[kind].getItem(key) || ""; } catch { return ""; } },
-    set: (text) => { try { text ? window[kind].setItem(key, text) : window[kind].removeItem(key); } catch { /* a private window */ } },
+    set: (text) => { try { text ? window[kind].setItem(key, text) : window[kind].removeItem(key); } catch {} },
   });
   // The token is this tab's: it goes to no server but this one, and into no address.
   const key = "scheduler-token:" + base, ofTab = memory("sessionStorage", key);
@@ -105,7 +106,7 @@
   const zoneOf = (name) => formatOf(zone === "utc" ? "UTC" : zone === "browser" ? zoneOfBrowser : name || info.zone);
   // "Mon 2026-03-30 09:00:00 +02:00", in the zone of a task, or else in that of the program.
   const localOf = (at, name) => {
-    const ms = Date.parse(at), { format } = zoneOf(name);
+    const ms = parse(at), { format } = zoneOf(name);
     // An instant that a browser cannot read, such as one of the year 12000, is shown as it came.
     if (Number.isNaN(ms)) return at || "";
     if (!format) return `${new Date(ms).toUTCString().slice(0, 3)} ${iso(ms).slice(0, 10)} ${iso(ms).slice(11, 19)} +00:00`;
@@ -125,10 +126,10 @@
     return h ? h + " h " + m + " min" : m + " min" + (m < 10 && Math.floor(s) % 60 ? " " + Math.floor(s) % 60 + " s" : "");
   };
   const took = (ms) => ms < 1 ? Math.round(ms * 1000) + " µs" : ms < 1000 ? (ms < 10 ? ms.toFixed(1) : Math.round(ms)) + " ms" : ms < 60000 ? (ms / 1000).toFixed(1) + " s" : span(ms);
-  const ago = (at, to = now()) => { const ms = to - Date.parse(at); return ms < 1000 ? "just now" : span(ms) + " ago"; };
+  const ago = (at, to = now()) => { const ms = to - parse(at); return ms < 1000 ? "just now" : span(ms) + " ago"; };
   const ageOf = (at, to) => ago(at, to).replace(" ago", "");
-  const since = (at) => span(now() - Date.parse(at));
-  const until = (at, from = now()) => { const ms = Date.parse(at) - from; return ms <= 0 ? "now" : "in " + (ms < 1000 ? "1 s" : span(ms)); };
+  const since = (at) => span(now() - parse(at));
+  const until = (at, from = now()) => { const ms = parse(at) - from; return ms <= 0 ? "now" : "in " + (ms < 1000 ? "1 s" : span(ms)); };
   // A local time without the seconds if they are zero; brief: also without the date if it is today's.
   const short = (local) => local ? local.replace(/:00 ([+-])/, " $1") : "";
   const shorter = (locals) => locals.every((local) => /:00 [+-]/.test(local)) ? short : (local) => local;
@@ -418,8 +419,8 @@
     if (row.isPaused) notes.push(note("warn", "‖ " + pausedText(row) + ", since " + ageOf(row.pause.since, clockOf(row)) + (row.pause.until ? ", until " + short(localOf(row.pause.until, row.zone)) : "")
       + (row.isDurable ? ". It holds in all processes, and after a restart." : ". A pause lasts no longer than the program runs.")));
     const wrong = wrongOf(row), listed = (rows, more) => rows.slice(0, 10).map((it, index) => [index && ", ", linkTo(it.name), more?.(it)]);
-    const stop = row.running && row.actions.find((it) => it.action === "cancel" && Date.parse(it.at) >= Date.parse(row.runningSince));
-    const isDeaf = stop && now() - Date.parse(stop.at) > 5000, stopped = stop ? ` ${stop.who || "Somebody"} asked it to stop ${ago(stop.at)}${isDeaf ? "; it does not react" : ""}.` : "";
+    const stop = row.running && row.actions.find((it) => it.action === "cancel" && parse(it.at) >= parse(row.runningSince));
+    const isDeaf = stop && now() - parse(stop.at) > 5000, stopped = stop ? ` ${stop.who || "Somebody"} asked it to stop ${ago(stop.at)}${isDeaf ? "; it does not react" : ""}.` : "";
     if (wrong?.kind === "hung") {
       const starved = victims(row), usual = longest(row);
       bad(`▲ A run hangs: it has been in progress for ${span(now() - wrong.since)}` + (usual ? `, where the longest lately took ${took(usual)}` : "") + (dueSince(row) ? `; the next one was due ${span(now() - wrong.due)} ago` : "") + "." + stopped,
@@ -530,7 +531,7 @@
   };
   const onEvent = (name, data) => {
     heardAt = answeredAt = Date.now(); knownAt = now();
-    if (data.now) shift = Date.parse(data.now) - Date.now();
+    if (data.now) shift = parse(data.now) - Date.now();
     const isWhole = name === "snapshot" || name === "reset";
     if (isWhole) { tasks.clear(); data.tasks.forEach((row) => tasks.set(row.name, row)); }
     if (name === "tasks") data.tasks.forEach(update);
@@ -564,7 +565,8 @@
       own.abort();
       if (error.isRefusal) { pollInstead(error.message); return; }
       lost();
-      again = setTimeout(async () => { try { await about(); } catch { /* the next try says it */ } connect(); }, wait);
+      // A failure is said by the next try.
+      again = setTimeout(async () => { try { await about(); } catch {} connect(); }, wait);
       wait = Math.min(wait * 2, 10000);
     }
   };
@@ -607,7 +609,7 @@
 
   const about = async () => {
     info = await ask("info");
-    shift = Date.parse(info.now) - Date.now();
+    shift = parse(info.now) - Date.now();
     clock();
     set($("title"), info.application);
     document.body.classList.toggle("may-act", info.visitor.mayAct);

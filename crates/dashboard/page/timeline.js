@@ -23,8 +23,8 @@
     const rank = (it) => it.past.includes("x") ? 0 : it.past.includes("l") ? 1 : 2, rowOf = (it) => tasks.get(it.name);
     const place = (it) => rowOf(it) && wrongOf(rowOf(it)) ? 0 : 1;
     const list = found.tasks.filter((it) => rowOf(it) && rowOf(it).kind !== "job").sort((a, b) => place(a) - place(b) || rank(a) - rank(b) || a.name.localeCompare(b.name));
-    const at = (minutes) => clockText(Date.parse(found.now) + minutes * 60000).slice(0, 5);
-    const minute = (text) => Math.floor(Date.parse(text) / 60000), unknown = Math.max(0, 59 - minute(hour.now) + minute(hour.knownSince));
+    const at = (minutes) => clockText(parse(found.now) + minutes * 60000).slice(0, 5);
+    const minute = (text) => Math.floor(parse(text) / 60000), unknown = Math.max(0, 59 - minute(hour.now) + minute(hour.knownSince));
     const queues = hour.queues.sort((a, b) => sum(b.started) - sum(a.started));
     put("", headOf("Timeline"), el("div.grid", figures("hour-all", "Runs of this process, last hour", hour.all, unknown), queues.slice(0, 11).map((it) => figures("hour-" + it.queue, "Queue " + it.queue + ", last hour", it, unknown))),
       queues.length > 11 && el("p.dim", `and ${queues.length - 11} queues with fewer runs`),

@@ -2,19 +2,19 @@
   const LATE = 5000;
   // So many jobs that fail in the same way, and will be tried again, are no accident.
   const OUTAGE = 10;
-  const facts = { retries: [], queues: [], unknown: [], nodes: [], ended: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0, long: new Set() };
+  const facts = { retries: [], queues: [], parts: [], unknown: [], nodes: [], ended: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0, long: new Set() };
   const longest = (row) => Math.max(0, ...row.recent.tookMs);
   // The instant at which a run of the task should have started, by its rule; 0 if it is not due.
   const dueSince = (row) => {
     if (row.isEnded || row.isPaused || row.state === "disabled") return 0;
     // The store fires the ticks of a durable task, by its own clock.
-    const at = Date.parse(row.lateSince || row.stuckSince || "") || Date.parse(row.next || "") + (row.isDurable && info?.clockOffsetMs || 0);
+    const at = parse(row.lateSince || row.stuckSince || "") || parse(row.next || "") + (row.isDurable && info?.clockOffsetMs || 0);
     return at && now() - at > (row.isDurable ? 3 : 1) * LATE ? at : 0;
   };
   // A run that is past its next fire time is slow; one that also takes twice as long as any lately hangs.
   const hungSince = (row) => {
     if (!row.running || !row.runningSince) return 0;
-    const since = Date.parse(row.runningSince), took = now() - since, usual = longest(row), due = dueSince(row);
+    const since = parse(row.runningSince), took = now() - since, usual = longest(row), due = dueSince(row);
     if (due) return took > 2 * usual ? due : 0;
     // The store knows the runs of all processes.
     if (row.isDurable) return facts.long.has(row.name) && took > 60000 ? since + 60000 : 0;
@@ -33,17 +33,17 @@
   const isWrong = (row, kind) => { const wrong = wrongOf(row); return Boolean(wrong) && wrong.kind === kind; };
   const computeWrong = (row) => {
     const hung = hungSince(row);
-    if (hung) return { kind: "hung", since: Date.parse(row.runningSince), due: hung };
+    if (hung) return { kind: "hung", since: parse(row.runningSince), due: hung };
     const due = row.running ? 0 : dueSince(row);
     if (due) return { kind: "late", since: due };
-    if (row.streak && !(row.isEnded && row.state !== "failed")) return { kind: "failing", since: Date.parse(row.failingSince || (row.last?.endedAt) || "") || 0 };
+    if (row.streak && !(row.isEnded && row.state !== "failed")) return { kind: "failing", since: parse(row.failingSince || (row.last?.endedAt) || "") || 0 };
     return null;
   };
   // The tasks that hold the threads for which a task waits, the longest first.
   const holders = (row) => {
     const pool = info?.pools.find((it) => it.name === row.pool), held = [...tasks.values()].filter((it) => it.running && !it.isAsync && it.pool === row.pool && it.name !== row.name);
     const runs = held.reduce((sum, it) => sum + it.running, 0);
-    return pool && runs >= pool.coreSize ? held.sort((a, b) => Date.parse(a.runningSince) - Date.parse(b.runningSince)) : [];
+    return pool && runs >= pool.coreSize ? held.sort((a, b) => parse(a.runningSince) - parse(b.runningSince)) : [];
   };
   const victims = (row) => [...tasks.values()].filter((it) => isWrong(it, "late") && holders(it).some((by) => by.name === row.name));
   const heldBy = (row) => {
@@ -79,10 +79,11 @@
     bad(storeFailure, "#/queues", "store down" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
     wait(facts.countFailure, "#/queues", "jobs counted " + ago(facts.asOf, storeNow()), facts.countFailure);
     bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "", parked);
-    for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error, 0);
+    const groups = (list, state, all, least) => { for (const it of list.slice(0, list[0]?.count > 1 ? 3 : 1)) add(it.count < least ? "wait" : "bad", all, groupLink(state, it), it.count + " × " + it.task, it.error, 0); };
+    groups(errors, "parked", parked, 1);
     const retrying = retryingIn(queues), isOutage = retries.some((it) => it.count >= OUTAGE);
     add(isOutage ? "bad" : "wait", retrying, "#/jobs?state=ready", plural(retrying) + (retrying === 1 ? " waits" : " wait") + " to run again", "", retrying);
-    for (const it of retries.slice(0, retries[0]?.count > 1 ? 3 : 1)) add(it.count < OUTAGE ? "wait" : "bad", retrying, groupLink("ready", it), it.count + " × " + it.task, it.error, 0);
+    groups(retries, "ready", retrying, OUTAGE);
     const runs = queues.flatMap((queue) => queue.tasks.map((it) => ({ ...it, queue: queue.queue }))).filter((it) => it.hasLongRun);
     for (const it of runs.sort((a, b) => b.oldestRunningMs - a.oldestRunningMs).slice(0, 3)) bad(true, toJobs({ state: "running", task: it.task }), "job of " + it.task, `runs for ${span(it.oldestRunningMs)} in queue ${it.queue}`);
     const waiting = queues.filter((queue) => !queue.pause && queue.tasks.some((it) => (it.held >= 0 ? it.oldestOpenMs : it.oldestMs) > 60000 && !it.pause)).sort((a, b) => b.oldestMs - a.oldestMs);
@@ -91,7 +92,7 @@
       const texts = [it.due && plural(it.due) + " due", it.schedules.length && "its schedule does not fire", it.nearest && "nearest name: " + it.nearest, it.elsewhere];
       bad(true, toJobs({ state: "ready", task: it.task }), it.version ? `no process knows version ${it.version} of ${it.task}` : `no process ${it.elsewhere ? "runs" : "has"} ${it.task}`, texts.filter(Boolean).join("; "), 1, "queues");
     }
-    const expired = nodes.filter((it) => it.hasRunOut), isNew = (it) => storeNow() - Date.parse(it.at) < 600000;
+    const expired = nodes.filter((it) => it.hasRunOut), isNew = (it) => storeNow() - parse(it.at) < 600000;
     for (const node of expired) bad(true, "#/nodes", "node " + node.label, "does not renew its lease");
     const lost = ended.filter((it) => it.isLost), away = lost.filter((it) => !it.isBack), lostText = (it) => `${it.label} lost ${ago(it.at, storeNow())}${it.jobs ? `, with ${plural(it.jobs)}` : ""}`;
     const living = nodes.length - expired.length, count = living + new Set(away.map((it) => it.label)).size;
@@ -99,20 +100,21 @@
     for (const it of lost.filter((it) => it.isBack).slice(0, 3)) add(isNew(it) ? "bad" : "wait", true, "#/nodes", "node " + it.label, `was lost ${ago(it.at, storeNow())}, and is back`);
     const astray = nodes.filter((it) => it.isClockOff);
     for (const it of astray.slice(0, 3)) bad(true, "#/nodes", "clock of " + it.label, offText(it.clockOffsetMs));
-    const whose = (list, name) => list.slice(0, 3).map((it) => it[name] + (it.pause?.by ? " by " + it.pause.by : "")).join(", ");
-    const drained = nodes.filter((it) => it.pause);
-    wait(drained.length, "#/nodes", drained.length === 1 ? "node paused" : drained.length + " nodes paused", whose(drained, "label"));
+    const whose = (list, name) => list.slice(0, 3).map((it) => it[name] + (it.pause?.by ? " by " + it.pause.by : "") + pausedJobs(it)).join("; ");
+    const halted = (list, what, name, href = `#/${what}s`) => wait(list.length, href, list.length === 1 ? what + " paused" : `${list.length} ${what}s paused`, whose(list, name));
+    halted(nodes.filter((it) => it.pause), "node", "label");
     bad(orphans.length, "#/nodes", plural(orphans.length), "of processes that are gone");
-    const paused = all.filter((row) => row.isPaused && !row.isEnded), still = queues.filter((queue) => queue.pause);
+    const paused = all.filter((row) => row.isPaused && !row.isEnded);
     wait(paused.length, "#/tasks?state=paused", paused.length + " paused", whose(paused, "name"));
-    wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + (it.pause.by ? " by " + it.pause.by : "") + pausedJobs(it)).join("; "));
+    halted(queues.filter((it) => it.pause), "queue", "queue");
+    halted(facts.parts, "partition", "name", toTask(facts.parts[0]?.task));
     return { items, counts };
   };
   const offText = (ms) => `is ${span(ms)} ${ms > 0 ? "ahead of" : "behind"} the store's`;
   const sum = (list) => list.reduce((all, it) => all + it, 0);
   const parkedIn = (queues) => sum(queues.map((it) => it.parked)), retryingIn = (queues) => sum(queues.map((it) => it.retrying));
-  const pausedJobs = ({ due, later, retrying }) => due + later ? `: ${plural(due + later)} ${due + later === 1 ? "waits" : "wait"}${retrying ? `, ${retrying} of them with an error` : ""}` : "";
   const groupLink = (state, it) => toJobs({ state, task: it.task, error: it.error });
+  const pausedJobs = ({ due, later, retrying }) => due + later ? `: ${plural(due + later)} ${due + later === 1 ? "waits" : "wait"}${retrying ? `, ${retrying} of them with an error` : ""}` : "";
 
   // The bar, the counts in the navigation, the title and the icon.
   let said = null, drawn = "";
@@ -160,9 +162,9 @@
 
   // Asks for what the stream does not have.
   const askQueues = async () => {
-    const { queues, unknownTasks: unknown, asOf, countFailure } = await ask("queues");
+    const { queues, unknownTasks: unknown, asOf, countFailure, pausedPartitions } = await ask("queues");
     const long = new Set(queues.flatMap((it) => it.tasks).filter((it) => it.hasLongRun).map((it) => it.task));
-    Object.assign(facts, { queues, unknown, asOf, countFailure, long });
+    Object.assign(facts, { queues, unknown, asOf, countFailure, long, parts: pausedPartitions.map((it) => ({ ...it, name: `${it.partition} of ${it.task}` })) });
     return queues;
   };
   let watching = 0, asked = 0;

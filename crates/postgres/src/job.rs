@@ -239,7 +239,7 @@ impl Selected {
     }
 }
 
-/// The pauses that hold, those of queues after those of tasks.
+/// The pauses that hold: those of tasks, of queues, and of partitions.
 pub(crate) const PAUSES: &str =
     "select scope, name, since, until, paused_by, reason from {s}.list_pauses()";
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use scheduler_api::{
-    Depth, EndedNode, Info, JobError, JobErrors, Nodes, Pause, Queue, QueueTask, Queues, Task,
+    Depth, EndedNode, Info, JobError, JobErrors, Nodes, Pause, PausedPartition, Queue, QueueTask, Queues, Task,
     Tasks, UnknownTask,
 };
 use serde::Serialize;
@@ -176,6 +176,10 @@ impl StatusItems {
             }
         }
         self.of_queues(queues);
+        for PausedPartition { partition, task, pause } in &answer.paused_partitions {
+            let of = format!("partition {} of {}", plain(partition), plain(task));
+            self.add(false, format!("{of} paused{}", self.decided(pause)), "");
+        }
         self.of_nodes(&api.get("/nodes")?);
         for task in &answer.unknown_tasks {
             self.of_unknown(task);

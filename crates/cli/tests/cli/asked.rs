@@ -544,7 +544,8 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
         { "task": "send", "due": 8, "held": 7, "oldestMs": 90_000.0 }, { "task": "call", "due": 1, "held": 0, "oldestMs": 90_000.0 }] });
     // Beside such jobs others wait that no limit holds back.
     let open = json!({ "queue": "fair", "due": 9, "oldestMs": 80_000.0, "tasks": [{ "task": "send", "due": 9, "held": 7, "oldestMs": 80_000.0, "oldestOpenMs": 70_000.0 }] });
-    let queues = json!({ "queues": [queue, paused, held, open], "unknownTasks": unknown });
+    let partitions = json!([{ "partition": "acme", "task": "send", "pause": { "by": "ada", "reason": "floods" } }]);
+    let queues = json!({ "queues": [queue, paused, held, open], "unknownTasks": unknown, "pausedPartitions": partitions });
     let stub = outage((200, queues.to_string()));
     let answer = ask(&stub, &["status"]);
     let expected = "\
@@ -565,6 +566,7 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ✖ no process runs geo: 5 jobs due; web-1 has it, but serves only mail
 ‖ 1 paused: purge by ops, migration
 ‖ queue slow paused by ops, move: 10 jobs wait, 4 of them with an error
+‖ partition acme of send paused by ada, floods
 ‖ node web-1: was lost, and is back
 ‖ node web-5 paused by ada, a disk
 ";
@@ -572,7 +574,7 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
     assert_eq!(answer.code, 1);
     let answer = ask(&stub, &["status", "--json"]);
     let json: Value = serde_json::from_str(&answer.output).unwrap();
-    assert_eq!((&json["isWell"], json["items"].as_array().unwrap().len()), (&false.into(), 19));
+    assert_eq!((&json["isWell"], json["items"].as_array().unwrap().len()), (&false.into(), 20));
     assert_eq!((json["items"][2]["what"].as_str(), answer.code), (Some("3 jobs parked"), 1));
 }
 

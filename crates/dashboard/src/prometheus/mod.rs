@@ -258,6 +258,16 @@ fn jobs(page: &mut Exposition, app: &App, found: &StoreAnswer) {
         ages(|depth| depth.oldest_running),
     );
     limits(page, &found.limited);
+    paused(page, found, depths);
+    page.gauge(
+        "scheduler_task_unknown",
+        "1 for a task that no living process has, or with newer payloads than all know, though its jobs are due or its schedule fires.",
+        found.unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
+    );
+}
+
+/// The queues and the partitions that are paused.
+fn paused(page: &mut Exposition, found: &StoreAnswer, depths: &[QueueDepth]) {
     let queues = depths.iter().map(|depth| (&*depth.queue, false));
     let paused = found.pauses.iter().flatten().filter_map(|paused| match &paused.scope {
         PauseScope::Queue(queue) => Some((&**queue, true)),
@@ -272,10 +282,16 @@ fn jobs(page: &mut Exposition, app: &App, found: &StoreAnswer) {
         "1 while the jobs of the queue are paused, otherwise 0.",
         queues.iter().map(|(queue, paused)| sample([("queue", *queue)], f64::from(*paused))),
     );
+    let mut partitions = BTreeMap::<&str, u32>::new();
+    for paused in found.pauses.iter().flatten() {
+        if let PauseScope::Partition(task, _) = &paused.scope {
+            *partitions.entry(task).or_default() += 1;
+        }
+    }
     page.gauge(
-        "scheduler_task_unknown",
-        "1 for a task that no living process has, or with newer payloads than all know, though its jobs are due or its schedule fires.",
-        found.unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
+        "scheduler_task_paused_partitions",
+        "Partitions of the task whose jobs are paused; missing while none is.",
+        partitions.iter().map(|(task, count)| sample([("task", *task)], f64::from(*count))),
     );
 }
 

@@ -6,7 +6,7 @@ use scheduler::store::{
     JobAttempt as StoredAttempt, JobPause, JobProgress, JobState, JobWait, PauseScope, QueueDepth,
     StoredJob, StoredPayload,
 };
-use scheduler_api::{Depth, Job, JobAttempt, Payload, Queue, QueueTask};
+use scheduler_api::{Depth, Job, JobAttempt, PausedPartition, Payload, Queue, QueueTask};
 use serde_json::Value;
 
 use super::cut;
@@ -159,6 +159,19 @@ pub(crate) fn queues(
         queue.tasks.push(QueueTask { task, depth: of_task, pause, ..QueueTask::default() });
     }
     Ok(queues.into_values().collect())
+}
+
+/// The partitions among these pauses.
+pub(crate) fn paused_partitions(app: &App, pauses: &[JobPause]) -> Vec<PausedPartition> {
+    let of = |paused: &JobPause| match &paused.scope {
+        PauseScope::Partition(task, partition) => Some(PausedPartition {
+            partition: partition.clone(),
+            task: task.clone(),
+            pause: pause_in(app, &paused.pause),
+        }),
+        PauseScope::Task(_) | PauseScope::Queue(_) => None,
+    };
+    pauses.iter().filter_map(of).collect()
 }
 
 fn add(sum: &mut Depth, depth: &Depth) {

@@ -282,6 +282,14 @@ fn a_partition_is_paused_and_resumed_and_noted() {
     let found = served.get("/api/v1/tasks/send/limits").json()["partitions"][0].clone();
     assert_eq!((&found["partition"], &found["pause"]["by"]), (&json!("ada"), &json!("ops")));
     assert_eq!(found["pause"]["reason"], "a …");
+    let paused = eventually(|| {
+        let answer = served.get("/api/v1/queues").json();
+        Some(answer["pausedPartitions"][0].clone()).filter(Value::is_object)
+    });
+    let [partition, task, by] = [&paused["partition"], &paused["task"], &paused["pause"]["by"]];
+    assert_eq!((partition, task, by), (&json!("ada"), &json!("send"), &json!("ops")));
+    assert_eq!(paused["pause"]["reason"], "a …");
+    assert_eq!(metric(&served, "scheduler_task_paused_partitions{task=\"send\"}"), Some(1.0));
     for body in [json!({}), json!({ "partition": "ada", "until": "soon" }), json!({ "names": [] })]
     {
         assert_eq!(post("pause", body.clone()).status, 400, "{body}");

@@ -82,15 +82,16 @@ case when {pause}.session_role in ({pause}.paused_by, session_user) then {pause}
       else concat_ws(' ', nullif({pause}.paused_by, ''), '(role ' || {pause}.session_role || ')') end
 $$;
 
--- The pauses that hold, those of queues after those of tasks. The name of one has the role beside it, if another role than this
+-- The pauses that hold: those of tasks, of queues, and of partitions. The name of one has the role beside it, if another role than this
 -- program's has made it, such as the role of a person, and signed it with another name.
-create function {s}.list_pauses()
+create function {s}.list_pauses(p_partitions boolean default true)
 returns table (scope text, name text, since timestamptz, until timestamptz, paused_by text, reason text)
 language plpgsql stable set {path} as $$
 begin
   return query
   select p.scope, p.name, p.since, p.until, {paused_by(p)}, p.reason from {s}.pause p
-  where p.scope = any(array['task', 'queue']) and (p.until is null or p.until > {clock}) order by p.scope desc, p.name;
+  where p.scope = any(case when p_partitions then array['task', 'queue', 'partition'] else array['task', 'queue'] end)
+    and (p.until is null or p.until > {clock}) order by p.scope = 'partition', p.scope desc, p.name;
 end $$;
 
 -- Those that are open, then those that ended within the last hour.
@@ -157,7 +158,7 @@ begin
   loop
     l := {s}.limits_of(j.task);
     l.groups := {s}.ordered_groups(l);
-    select p.* into v_paused from {s}.list_pauses() p
+    select p.* into v_paused from {s}.list_pauses(false) p
     where (p.scope = 'task' and p.name = j.task) or (p.scope = 'queue' and p.name = j.queue) limit 1;
     -- A job without a partition is in the one without a name only where it has a limit.
     if not found and (j.has_partition or {s}.is_limited(j.task)) then
