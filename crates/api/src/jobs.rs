@@ -73,6 +73,7 @@ json! {
         error: String,
         count: u64,
     } optional {
+        /// The end of the earliest of their last attempts that have failed so, one after the other.
         first_at: String,
         last_at: String,
     }

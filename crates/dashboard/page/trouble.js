@@ -79,7 +79,7 @@
     bad(storeFailure, "#/queues", "store down" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
     wait(facts.countFailure, "#/queues", "jobs counted " + ago(facts.asOf, storeNow()), facts.countFailure);
     bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "", parked);
-    const groups = (list, state, all, least) => { for (const it of list.slice(0, list[0]?.count > 1 ? 3 : 1)) add(it.count < least ? "wait" : "bad", all, groupLink(state, it), it.count + " × " + it.task, it.error, 0); };
+    const groups = (list, state, all, least) => { for (const it of list.slice(0, list[0]?.count > 1 ? 3 : 1)) add(it.count < least ? "wait" : "bad", all, groupLink(state, it), it.count + " × " + it.task, `${it.error}, for ${ageOf(it.firstAt, storeNow())}`, 0); };
     groups(errors, "parked", parked, 1);
     const retrying = retryingIn(queues), isOutage = retries.some((it) => it.count >= OUTAGE);
     add(isOutage ? "bad" : "wait", retrying, "#/jobs?state=ready", plural(retrying) + (retrying === 1 ? " waits" : " wait") + " to run again", "", retrying);

@@ -601,18 +601,18 @@ mod tests {
         let mut is = |oldest, jobs, second| {
             waits.take((&open(Some(oldest), jobs), at(second)), |_| None)[0].is_some()
         };
-        for look in 0..20 {
+        for look in 0..20_u64 {
             assert!(
                 !is(300 + look, 9_000 + look, 1_000 + 5 * look.cast_signed()),
                 "the oldest has started"
             );
         }
-        for look in 0..20 {
+        for look in 0..20_u64 {
             let second = 2_000 + 5 * look.cast_signed();
             assert!(!is(300 + 5 * look, 9_000 - look, second), "one of those that are as old");
         }
         let mut waits = OpenWaits::default();
-        for look in 0..20 {
+        for look in 0..20_u64 {
             let (jobs, now) =
                 (open(Some(300 + 5 * look), 9_000 + look), at(1_000 + 5 * look.cast_signed()));
             assert_eq!(waits.take((&jobs, now), |_| Some(now)), [None], "one has started just now");

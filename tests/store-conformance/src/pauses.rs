@@ -96,7 +96,10 @@ pub fn a_pause_of_jobs_comes_back_as_it_was<T: TestStore>() {
         JobPause::new(scope, pause)
     };
     let partition = PauseScope::Partition("mail".to_owned(), "x".to_owned());
-    let since_then = JobPause::new(partition.clone(), Pause::new(given.now, until, "ada", "the mail server is down"));
+    let since_then = JobPause::new(
+        partition.clone(),
+        Pause::new(given.now, until, "ada", "the mail server is down"),
+    );
     pause(&given, partition, until);
     assert_eq!(given.ask().pauses().unwrap(), [of(task("mail")), of(queue("mail")), since_then]);
     given.wait(SECOND * 10);

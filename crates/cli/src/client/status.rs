@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use scheduler_api::{
-    Depth, EndedNode, Info, JobError, JobErrors, Nodes, Pause, PausedPartition, Queue, QueueTask, Queues, Task,
-    Tasks, UnknownTask,
+    Depth, EndedNode, Info, JobError, JobErrors, Nodes, Pause, PausedPartition, Queue, QueueTask,
+    Queues, Task, Tasks, UnknownTask,
 };
 use serde::Serialize;
 
@@ -217,7 +217,8 @@ impl StatusItems {
         self.add(least == 1 || found.errors.iter().any(is_problem), what, "");
         for group in found.errors.iter().take(LISTED_MAX) {
             let what = format!("{} × {}", group.count, plain(&group.task));
-            self.add(is_problem(group), what, plain(&group.error));
+            let since = self.age(", for ", &group.first_at, "");
+            self.add(is_problem(group), what, plain(&group.error) + &since);
         }
         Ok(())
     }

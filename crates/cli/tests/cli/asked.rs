@@ -501,7 +501,7 @@ fn an_address_with_https_where_no_tls_is_spoken_says_so() {
 
 /// A program with a store, and what is wrong there.
 fn outage(queues: (u16, String)) -> Stub {
-    let info = json!({ "zone": "UTC", "sections": ["tasks", "jobs"], "down": ["shop::report"] });
+    let info = json!({ "now": "2026-03-27T12:00:00Z", "zone": "UTC", "sections": ["tasks", "jobs"], "down": ["shop::report"] });
     let nodes = json!({
         "nodes": [
             { "label": "web-1", "hasRunOut": false, "isClockOff": true, "clockOffsetMs": -90_000.0 },
@@ -516,7 +516,8 @@ fn outage(queues: (u16, String)) -> Stub {
         "orphans": [{ "id": "8", "task": "mail" }],
     });
     let errors = |count: u64, error: &str| {
-        json!({ "errors": [{ "task": "pay", "error": error, "count": count }] }).to_string()
+        json!({ "errors": [{ "task": "pay", "error": error, "count": count, "firstAt": "2026-03-27T11:59:00Z" }] })
+            .to_string()
     };
     Stub::of(vec![
         ("GET /api/v1/info", 200, info.to_string()),
@@ -552,9 +553,9 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ✖ DOWN: critical: shop::report
 ✖ failing: shop::report, 2 in a row
 ✖ 3 jobs parked
-✖ 3 × pay: no such card
+✖ 3 × pay: no such card, for 1m
 ✖ 54 jobs to be tried again
-✖ 50 × pay: POST *: Service Unavailable
+✖ 50 × pay: POST *: Service Unavailable, for 1m
 ✖ a job of pay runs: for 12m in queue mail
 ✖ 4 jobs due: for 1m 30s in queue mail
 ✖ 9 jobs due: for 1m 20s in queue fair

@@ -211,12 +211,16 @@ impl Search {
         let mut groups = BTreeMap::<(String, String), Group>::new();
         let after = self.each(jobs, app, |job| {
             let Some(error) = &job.error else { return Ok(()) };
-            let pattern = pattern_of(&app.options.redacted(error));
-            let group = groups.entry((job.task.clone(), pattern)).or_default();
-            let failed_at = job.attempts.last().map(|attempt| attempt.ended_at);
-            let at = job.finished_at.or(failed_at);
+            let pattern = |error: &str| pattern_of(&app.options.redacted(error));
+            let of_job = pattern(error);
+            // It has failed so since the first of its last attempts that did.
+            let attempts = job.attempts.iter().rev();
+            let first = attempts.take_while(|attempt| pattern(&attempt.error) == of_job).last();
+            let at = job.finished_at.or(job.attempts.last().map(|attempt| attempt.ended_at));
+            let first = first.map(|attempt| attempt.ended_at).or(at);
+            let group = groups.entry((job.task.clone(), of_job)).or_default();
             group.count += 1;
-            group.first = group.first.into_iter().chain(at).min();
+            group.first = group.first.into_iter().chain(first).min();
             group.last = group.last.max(at);
             Ok(())
         })?;
