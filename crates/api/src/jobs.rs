@@ -23,6 +23,7 @@ json! {
         state: String,
         task: String,
         queue: String,
+        partition: String,
         key: String,
         schedule: String,
         /// A part of the error; `*` stands for any text.

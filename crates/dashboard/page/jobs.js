@@ -1,7 +1,7 @@
   // The jobs, queues and nodes of a store. The page asks again every two seconds while it shows them.
   const POLL = 2000;
   const states = ["parked", "running", "ready", "done", "cancelled"];
-  const fields = ["task", "queue", "key", "error"];
+  const fields = ["task", "queue", "partition", "key", "error"];
   let polling = 0, jobsState = "", painted = "", shownJobs = [];
   const picked = new Set();
   const jobIcon = (job) => ({
@@ -29,7 +29,7 @@
   };
   const jobButton = (job, action, text) => button(text, () => action === "delete" ? sure(job) : jobAct(job, action), { id: action + "-" + job.id, "aria-label": `${text.replace("…", "")} job ${job.id} of ${job.task}` });
   const jobButtons = (job) => {
-    if (!info.visitor.mayAct) return [];
+    if (!mayAct()) return [];
     if (job.state === "running") return [!job.isCancelRequested && jobButton(job, "cancel", "Ask to stop")];
     return job.state === "ready" ? [jobButton(job, "retry", "Run now"), " ", jobButton(job, "cancel", "Cancel")]
       : [jobButton(job, "retry", "Retry"), " ", jobButton(job, "delete", "Delete…")];
@@ -76,7 +76,7 @@
     poll(); watch();
   };
   const actsOf = (state) => ({ running: ["cancel"], ready: ["retry", "cancel", "delete"] }[state] || ["retry", "delete"]);
-  const manyButtons = (prefix, state, text, chosen) => info.visitor.mayAct && actsOf(state).map((action) => {
+  const manyButtons = (prefix, state, text, chosen) => mayAct() && actsOf(state).map((action) => {
     const verb = state === "ready" && action === "retry" ? "Run now" : state === "running" ? "Ask to stop" : acts[action][0];
     return [" ", button(verb + text + "…", () => askMany(action, chosen()), { id: prefix + action })];
   });
@@ -89,7 +89,7 @@
     const all = $("pick-all");
     if (all) { all.checked = picked.size > 0 && shownJobs.every((job) => picked.has(job.id)); all.indeterminate = picked.size > 0 && !all.checked; }
   };
-  const matching = () => Object.fromEntries([["state", jobsState], ...fields.map((name) => [name, route.params.get(name)])].filter(([, value]) => value));
+  const matching = () => Object.fromEntries([["state", jobsState], ...fields.map((name) => [name, param(name)])].filter(([, value]) => value));
   for (const name of fields) on("job-" + name, "input", () => { picked.clear(); setParams({ [name]: $("job-" + name).value.trim(), after: "", state: jobsState }); clearTimeout(polling); polling = setTimeout(poll, 250); });
   on("job-filter", "submit", (event) => { event.preventDefault(); poll(); });
   const move = (changes) => { picked.clear(); setParams(changes, true); };
@@ -100,8 +100,8 @@
     const sums = { ready: 0, running: 0, parked: 0 }, asking = location.hash;
     const queues = await askQueues();
     for (const queue of queues) { sums.ready += queue.due + queue.later; sums.running += queue.running; sums.parked += queue.parked; }
-    jobsState = states.includes(route.params.get("state")) ? route.params.get("state") : jobsState || (sums.parked ? "parked" : sums.running ? "running" : sums.ready ? "ready" : "done");
-    const query = matching(), after = route.params.get("after");
+    jobsState = states.includes(param("state")) ? param("state") : jobsState || (sums.parked ? "parked" : sums.running ? "running" : sums.ready ? "ready" : "done");
+    const query = matching(), after = param("after");
     const page = await ask("jobs?" + new URLSearchParams({ ...query, limit: 50, ...(after ? { after } : {}) }));
     const wantsErrors = !query.error && !after && jobsState !== "running" && (jobsState === "ready" ? retryingIn(queues) : page.jobs.some((job) => job.error));
     const { errors, isPartial } = wantsErrors ? await ask("jobs:errors?" + new URLSearchParams(query)) : { errors: [], isPartial: false };
@@ -172,7 +172,7 @@
     cell("Outcome", "whole", withIcon("outcome", ["✖", it.outcome.replace("_", " "), "is-bad"])), cell("Node", null, it.node || "–"), cell("Error", "detail wide", el("pre.is-bad", it.error)))));
   // Another payload for a job that waits or is parked, unless it was claimed since it was shown.
   let edited = null;
-  const mayEdit = (job) => info.visitor.mayAct && ["ready", "parked"].includes(job.state) && job.payload.text !== undefined && !job.payload.isCut;
+  const mayEdit = (job) => mayAct() && ["ready", "parked"].includes(job.state) && job.payload.text !== undefined && !job.payload.isCut;
   const edit = (job) => {
     edited = job;
     set($("edit-fault"), "");
@@ -195,7 +195,7 @@
   });
 
   const queueAct = async (queue, action, body) => { try { await ask(`queues/${encodeURIComponent(queue)}/${action}`, body || {}); toast(`queue ${queue}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
-  const queueButton = ({ queue, pause: is }) => { const label = is ? "Resume" : "Pause…"; return info.visitor.mayAct && button(label, () => is ? queueAct(queue, "resume") : pause([], queue), { id: "toggle-" + queue, "aria-label": `${label}: queue ${queue}` }); };
+  const queueButton = ({ queue, pause: is }) => { const label = is ? "Resume" : "Pause…"; return mayAct() && button(label, () => is ? queueAct(queue, "resume") : pause([], queue), { id: "toggle-" + queue, "aria-label": `${label}: queue ${queue}` }); };
   const showQueues = async () => {
     const queues = await askQueues();
     if (route.view !== "queues") return;
@@ -213,7 +213,7 @@
   };
 
   const nodeAct = async (node, action, body) => { try { await ask(`nodes/${node.session}/${action}`, body || {}); toast(`node ${node.label}: ${action}d`); poll(); watch(); } catch (error) { refused(error); } };
-  const nodeButton = (node) => { const label = node.pause ? "Resume" : "Pause…"; return info.visitor.mayAct && button(label, () => node.pause ? nodeAct(node, "resume") : pause([], "", node), { id: "toggle-" + node.session, "aria-label": `${label}: node ${node.label}` }); };
+  const nodeButton = (node) => { const label = node.pause ? "Resume" : "Pause…"; return mayAct() && button(label, () => node.pause ? nodeAct(node, "resume") : pause([], "", node), { id: "toggle-" + node.session, "aria-label": `${label}: node ${node.label}` }); };
   const showNodes = async () => {
     const { nodes, orphans, ended } = await ask("nodes");
     Object.assign(facts, { nodes, orphans, ended });
@@ -241,7 +241,7 @@
       : it.task === "*" ? it.matching ? "several" : "–" : el("a", { href: toTask(it.task) }, named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who, it.role && el("span.sub", "role " + it.role)),
     cell("When", "when", time(it.at, ago(it.at, storeNow()), it.at, "age")), cell("Note", null, el("bdi", noteOf(it) || "–")), cell("From", "dim", it.from || "–", it.node && el("span.sub", it.node)))));
   const showActions = async () => {
-    const after = route.params.get("after"), { actions, hasMore, isPartial } = await ask("actions?limit=100" + (after ? "&after=" + after : ""));
+    const after = param("after"), { actions, hasMore, isPartial } = await ask("actions?limit=100" + (after ? "&after=" + after : ""));
     if (route.view === "actions") put("", headOf("Actions"), isPartial && note("warn", "The store does not answer: these are the changes at this process, since its start."), actions.length ? actionsOf(actions) : note("", "No change by hand."),
       hasMore && el("p.more", el("a", { href: "#/actions?after=" + actions.at(-1).id }, "Older")));
   };
@@ -269,7 +269,7 @@
     if (!isSame) { fill($("store")); $("store-failure").hidden = true; }
     $("store-section").hidden = false;
     $("job-filter").hidden = route.view !== "jobs";
-    if (route.view === "jobs") { if (!route.params.get("state")) jobsState = ""; for (const name of fields) $("job-" + name).value = route.params.get(name) || ""; }
+    if (route.view === "jobs") { if (!param("state")) jobsState = ""; for (const name of fields) $("job-" + name).value = param(name) || ""; }
     poll();
   } });
   Object.assign(views, { jobs: section("Jobs"), queues: section("Queues"), nodes: section("Nodes"), actions: section("Actions"), timeline: section("Timeline"), job: section() });

@@ -4,12 +4,12 @@
     if (limitsShown?.dataset.key === name) return limitsShown;
     const inside = el("div"), fault = el("p.is-bad", { role: "status" });
     const text = ({ scope, byHand: it, code }) => (scope === "each" ? "each partition: " : "all jobs: ") + (it ? `${it.text}, by ${it.by || "hand"}${it.reason && ": " + it.reason}; in the code ${code?.text || "none"}` : code.text);
-    const row = (it) => el("tr", cell("Partition", null, it.partition || "–"), cell("Due", null, String(it.due)), cell("Running", null, String(it.running)), cell("Opens", null, it.opensAt ? time(it.opensAt, until(it.opensAt, storeNow()), localOf(it.opensAt)) : "–"), cell("Pause", null, it.pause ? pausedText(it) + " " : "", info.visitor.mayAct && button(it.pause ? "Resume" : "Pause", () => show(ask(path(name) + "/partitions/" + (it.pause ? "resume" : "pause"), { partition: it.partition })))));
+    const row = (it) => el("tr", cell("Partition", null, it.partition || "–"), cell("Due", null, String(it.due)), cell("Running", null, String(it.running)), cell("Opens", null, it.opensAt ? time(it.opensAt, until(it.opensAt, storeNow()), localOf(it.opensAt)) : "–"), cell("Pause", null, it.pause ? pausedText(it) + " " : "", mayAct() && button(it.pause ? "Resume" : "Pause", () => show(ask(path(name) + "/partitions/" + (it.pause ? "resume" : "pause"), { partition: it.partition })))));
     const show = async (answer) => {
       try {
         const { limits, partitions } = await answer;
         set(fault, "");
-        fill(inside, el("ul", limits.map((it) => el("li", text(it)))), info.visitor.mayAct && form, partitions.length > 0 && tableOf("partitions", "Partitions with the most due jobs", ["Partition", "Due", "Running", "Opens", "Pause"], partitions.map(row)));
+        fill(inside, el("ul", limits.map((it) => el("li", text(it)))), mayAct() && form, partitions.length > 0 && tableOf("partitions", "Partitions with the most due jobs", ["Partition", "Due", "Running", "Opens", "Pause"], partitions.map(row)));
       } catch (error) { set(fault, "✖ " + reached(error)); }
     };
     const change = (body) => show(ask(path(name) + "/limit", body));

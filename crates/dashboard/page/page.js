@@ -79,6 +79,7 @@
     el("thead", el("tr", heads.map((head) => typeof head === "string" ? el("th", head) : head))), el("tbody", rows));
   const actsHead = () => el("th.act", el("span.hidden", "Actions"));
   const toTask = (name) => "#/tasks/" + encodeURIComponent(name);
+  const mayAct = () => info.visitor.mayAct, param = (name) => route.params.get(name);
   const toJobs = (params) => "#/jobs?" + new URLSearchParams(params);
   // Puts new elements in, and leaves the focus where it was.
   const refill = (node, ...children) => {
@@ -407,7 +408,7 @@
     const row = detail, { counters: counts, schedule: durable } = row;
     const open = new Set([...$("task").querySelectorAll("details[open]")].map((it) => it.dataset.key));
     const isKind = row.kind === "job", isOff = row.state === "disabled";
-    const may = (is, action, text, isMain, call = () => act(row.name, action)) => is && info.visitor.mayAct && !row.isEnded && button(text, call, { id: "do-" + action, class: isMain && "primary" });
+    const may = (is, action, text, isMain, call = () => act(row.name, action)) => is && mayAct() && !row.isEnded && button(text, call, { id: "do-" + action, class: isMain && "primary" });
     const buttons = [
       may(isOff && !isKind, "enable", "Enable"),
       may(!isOff && !isKind, "run", "Run now", !row.running),
@@ -612,9 +613,9 @@
     shift = parse(info.now) - Date.now();
     clock();
     set($("title"), info.application);
-    document.body.classList.toggle("may-act", info.visitor.mayAct);
+    document.body.classList.toggle("may-act", mayAct());
     $("visitor").hidden = false;
-    set($("visitor"), info.isReadOnly ? "read-only" : info.visitor.mayAct ? info.visitor.name : info.visitor.name + " · read-only");
+    set($("visitor"), info.isReadOnly ? "read-only" : mayAct() ? info.visitor.name : info.visitor.name + " · read-only");
     set($("history"), `The history has the last ${info.history.runsPerTask} runs of each task since ${short(localOf(info.startedAt))}, in memory.` + (info.history.lostEvents ? ` ${info.history.lostEvents} events came too fast to be kept.` : ""));
   };
   const begin = async () => {

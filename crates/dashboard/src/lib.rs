@@ -63,7 +63,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /jobs?state=…&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…` | `jobs`, the newest first, and `hasMore`; the next page is that with `after`. `error` is a part of the error, and `*` in it is any text |
+//! | `GET /jobs?state=…&queue=…&partition=…&task=…&key=…&schedule=…&error=…&limit=50&after=…` | `jobs`, the newest first, and `hasMore`; the next page is that with `after`. `error` is a part of the error, and `*` in it is any text |
 //! | `GET /jobs:errors?state=…` (and the others) | `errors`: `task`, `error` with `*` in place of numbers, `count`, `firstAt`, `lastAt`; the most frequent first |
 //! | `GET /jobs/{id}` | the job, with its `payload` and its `attempts` |
 //! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |

@@ -318,6 +318,9 @@ pub(super) struct FilterArgs {
     /// In this queue
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
+    /// In this partition
+    #[arg(long, value_name = "NAME")]
+    partition: Option<String>,
     /// With this key
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
@@ -331,8 +334,8 @@ pub(super) struct FilterArgs {
 
 impl FilterArgs {
     pub(super) fn filter(&self) -> JobFilter {
-        let Self { state, task, queue, key, schedule, error } = self.clone();
-        JobFilter { state, task, queue, key, schedule, error, ..JobFilter::default() }
+        let Self { state, task, queue, partition, key, schedule, error } = self.clone();
+        JobFilter { state, task, queue, partition, key, schedule, error, ..JobFilter::default() }
     }
 
     pub(super) fn has_state(&self) -> bool {
@@ -349,6 +352,7 @@ impl FilterArgs {
             ("state", &self.state),
             ("task", &self.task),
             ("queue", &self.queue),
+            ("partition", &self.partition),
             ("key", &self.key),
             ("schedule", &self.schedule),
             ("error", &self.error),

@@ -251,11 +251,22 @@ fn jobs_are_listed_page_by_page() {
         json!({ "jobs": jobs, "hasMore": has_more }).to_string()
     };
     let stub = Stub::in_berlin(vec![
-        ("GET /api/v1/jobs?limit=3&queue=a%20b&state=parked", 200, page(&["1", "2"], true)),
-        ("GET /api/v1/jobs?after=2&limit=1&queue=a%20b&state=parked", 200, page(&["3"], true)),
+        (
+            "GET /api/v1/jobs?limit=3&partition=x%2F1&queue=a%20b&state=parked",
+            200,
+            page(&["1", "2"], true),
+        ),
+        (
+            "GET /api/v1/jobs?after=2&limit=1&partition=x%2F1&queue=a%20b&state=parked",
+            200,
+            page(&["3"], true),
+        ),
         ("GET /api/v1/jobs?limit=50", 200, page(&[], false)),
     ]);
-    let answer = ask(&stub, &["jobs", "list", "--state", "parked", "--queue", "a b", "-n", "3"]);
+    let answer = ask(
+        &stub,
+        &["jobs", "list", "--state", "parked", "--queue", "a b", "--partition", "x/1", "-n", "3"],
+    );
     let expected = "\
 ID   TASK   STATE    QUEUE     WHEN                                   ATTEMPTS   ERROR
 1    mail   parked   default   ended Fri 2026-03-27 13:00:05 +01:00   1 of 3     mailbox \u{fffd}[31mfull

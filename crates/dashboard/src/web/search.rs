@@ -49,6 +49,7 @@ impl Search {
         let filter = store::JobFilter {
             task: text(filter.task),
             queue: text(filter.queue),
+            partition: text(filter.partition),
             state: state
                 .map(|word| view::state_of(&word).ok_or_else(|| unknown(&word)))
                 .transpose()?,
@@ -142,6 +143,7 @@ impl Search {
         let conditions = [
             ("task", filter.task.as_deref()),
             ("queue", filter.queue.as_deref()),
+            ("partition", filter.partition.as_deref()),
             ("key", filter.key.as_deref()),
             ("schedule", filter.schedule.as_deref()),
             ("error", self.error.as_deref()),
