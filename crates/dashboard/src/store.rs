@@ -133,6 +133,9 @@ struct Answered {
     down_since: Option<DateTime<Utc>>,
     /// The error, if the store did not answer.
     failure: Option<String>,
+    /// Why this process, whose session was up before, fires no ticks though the store answers.
+    outage: Option<String>,
+    was_up: bool,
 }
 
 /// The schedule of a task, as of the last answer of the store.
@@ -432,6 +435,11 @@ impl Store {
         }
     }
 
+    /// Why this process fires no ticks though the store answers, as when its disk is full; none also until its session was up.
+    pub(crate) fn tick_failure(&self) -> Option<String> {
+        self.lock().get().outage.clone()
+    }
+
     /// The failures in a row of a kind of job, as of the last count.
     pub(crate) fn failing(&self, task: &str) -> Option<Failing> {
         let (depths, _) = self.known_depths().answer?;
@@ -467,7 +475,7 @@ impl Store {
         let question = self.lock().ask();
         let asked = self.schedules.clone();
         let ask = move |jobs: &Jobs| -> Result<_, JobsError> {
-            Ok((asked.list()?, jobs.pauses()?, jobs.sessions()?))
+            Ok((asked.list()?, jobs.pauses()?, jobs.sessions()?, jobs.outage()))
         };
         let answer = self.call_at(Arc::clone(&self.look_places).acquire_owned(), ask).await;
         let answer = answer.and_then(|answer| answer.map_err(Problem::from));
@@ -475,12 +483,13 @@ impl Store {
         let Some(schedules) = known.answer(question) else { return };
         schedules.answered_at = Some(Instant::now());
         match answer {
-            Ok((list, pauses, sessions)) => {
+            Ok((list, pauses, sessions, outage)) => {
                 schedules.sessions = sessions.into();
                 let paused = list.iter().filter(|schedule| self.is_paused(schedule));
                 let paused = paused.map(|schedule| schedule.definition.name.clone()).collect();
                 schedules.take(list, paused);
                 schedules.take_pauses(pauses);
+                schedules.take_outage(outage);
             }
             Err(problem) => schedules.fail(problem.detail()),
         }
@@ -539,6 +548,15 @@ impl Answered {
         let changed = self.pauses.iter().filter(is_new).chain(former.iter().filter(is_over));
         let changed: Vec<String> = changed.filter_map(task_of).map(str::to_owned).collect();
         self.changed.extend(changed);
+    }
+
+    fn take_outage(&mut self, outage: Option<String>) {
+        self.was_up |= outage.is_none();
+        let outage = outage.filter(|_| self.was_up);
+        if outage.is_some() != self.outage.is_some() {
+            self.changed.extend(self.by_name.keys().cloned());
+        }
+        self.outage = outage;
     }
 
     fn fail(&mut self, why: &str) {
