@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::store::{
     JobAttempt as StoredAttempt, JobPause, JobProgress, JobState, JobWait, PauseScope, QueueDepth,
-    StoredJob, StoredPayload,
+    SessionInfo, StoredJob, StoredPayload,
 };
 use scheduler_api::{Depth, Job, JobAttempt, PausedPartition, Payload, Queue, QueueTask};
 use serde_json::Value;
@@ -44,7 +44,7 @@ pub(crate) fn job_detail(
 /// A job without its payload, which is not for all.
 fn row(app: &App, mut job: StoredJob, waits: &[JobWait]) -> Result<Job, Problem> {
     let waits = waits.iter().find(|wait| wait.id == job.id);
-    job.payload = StoredPayload::default();
+    job.payload = StoredPayload { bytes: Vec::new(), ..job.payload };
     let errors = job.attempts.iter_mut().map(|past| &mut past.error).chain(&mut job.error);
     errors.for_each(|error| *error = app.options.redacted(error));
     let shown = |it: JobProgress| JobProgress::new(it.fraction(), &app.options.redacted(it.text()));
@@ -60,10 +60,35 @@ fn row(app: &App, mut job: StoredJob, waits: &[JobWait]) -> Result<Job, Problem>
         tick: origin.and_then(|origin| origin.tick).map(instant),
         missed: origin.map(|origin| origin.missed),
         payload: None,
-        waits: waits.map(|waits| wait(app, waits)).transpose()?,
+        waits: waits.map(|waits| wait(app, waits, no_process(&sessions, &job))).transpose()?,
         attempts: Some(attempts),
         ..by_name(&job)?
     })
+}
+
+/// Why no living process runs a job; none if one could.
+fn no_process(sessions: &[SessionInfo], job: &StoredJob) -> Option<String> {
+    let (task, queue) = (&job.task, &job.queue);
+    let alive = sessions.iter().filter(|session| session.is_alive());
+    let known = alive.filter_map(|session| {
+        Some((session, session.tasks.iter().find(|known| known.name == *task)?.version))
+    });
+    let known: Vec<_> = known.collect();
+    let Some((elsewhere, _)) = known.first() else {
+        return Some(format!("no process has its task `{task}`"));
+    };
+    let serving = known.iter().filter(|(session, _)| session.serves(queue));
+    match serving.map(|(_, version)| *version).max() {
+        None => {
+            let label = &elsewhere.label;
+            Some(format!("no process that has its task serves its queue `{queue}`: {label} has it"))
+        }
+        Some(version) if version < job.payload.version => {
+            let wanted = job.payload.version;
+            Some(format!("no process knows version {wanted} of `{task}`: none more than {version}"))
+        }
+        Some(_) => None,
+    }
 }
 
 fn attempt(past: &StoredAttempt) -> Result<JobAttempt, Problem> {

@@ -7,7 +7,8 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use scheduler::store::{
-    Action, BulkOutcome, Fence, JobAction, JobId, JobState, Signature, StoredJob, TargetKind,
+    Action, BulkOutcome, Fence, JobAction, JobId, JobState, JobWait, Signature, StoredJob,
+    TargetKind, WaitReason,
 };
 use scheduler::{Jobs, JobsError};
 use scheduler_api::{ChangedJobs, EditRequest, Job, JobsRequest, Queues};
@@ -64,7 +65,7 @@ pub(super) async fn jobs(
     let ask = move |jobs: &Jobs| search.page(jobs, &asking, limit);
     let found = app.store()?.search(caller.who().name(), ask).await?;
     let FoundJobs { jobs, after, looked_through, waits } = found;
-    know_nodes(&app, &jobs).await?;
+    know_nodes(&app, &jobs, &waits).await?;
     let row = |job| view::job(&app, job, &waits);
     let jobs = jobs.into_iter().map(row).collect::<Result<_, _>>()?;
     let (has_more, after) = (after.is_some(), after.map(|id| id.to_string()));
@@ -89,14 +90,15 @@ pub(super) async fn job(
         Ok((waits(jobs, &job)?, job))
     };
     let (waits, job) = app.store()?.ask(ask).await?;
-    know_nodes(&app, &job).await?;
+    know_nodes(&app, &job, &waits).await?;
     let job = job.into_iter().next().ok_or_else(|| none(id))?;
     Ok(Json(view::job_detail(&app, &caller.who(), job, &waits)?))
 }
 
-/// Lets the names of the processes that run these jobs be known.
-async fn know_nodes(app: &App, jobs: &[StoredJob]) -> Result<(), Problem> {
-    if jobs.iter().any(|job| job.session.is_some()) {
+/// Lets the processes that run these jobs be known, or those that do not.
+async fn know_nodes(app: &App, jobs: &[StoredJob], waits: &[JobWait]) -> Result<(), Problem> {
+    let is_unrun = |wait: &JobWait| wait.reason == WaitReason::NoProcess;
+    if jobs.iter().any(|job| job.session.is_some()) || waits.iter().any(is_unrun) {
         app.store()?.look_if_old().await;
     }
     Ok(())

@@ -246,6 +246,32 @@ fn metrics_have_the_due_jobs_that_limits_hold_back() {
     served.stop();
 }
 
+#[job(name = "send", version = 2, partition = tenant)]
+fn newer_send(#[payload] tenant: String) {
+    drop(tenant);
+}
+
+#[test]
+fn a_job_that_no_process_runs_says_whether_it_is_for_its_task_its_queue_or_its_version() {
+    let store = Moody::new();
+    let web = serve(&dashboard(), builder().store(store.clone()));
+    let text = |id: JobId| {
+        let waits = web.get(&format!("/api/v1/jobs/{id}")).json()["waits"].clone();
+        (waits["reason"] == "no_process").then(|| waits["text"].as_str().unwrap().to_owned())
+    };
+    let becomes = |id: JobId, wanted: &str| eventually(|| text(id).filter(|text| text == wanted));
+    let id = accepted(&web, send::job("ada".to_owned()).queue("bulk"));
+    becomes(id, "no process has its task `send`");
+    let node = scheduler::NodeOptions::default().label("web-7").queues(["default"]);
+    let builder = builder().tasks(scheduler::tasks![send]).store(store.clone()).node(node);
+    let worker = serve(&dashboard(), builder);
+    becomes(id, "no process that has its task serves its queue `bulk`: web-7 has it");
+    let newer = accepted(&web, newer_send::job("ada".to_owned()));
+    becomes(newer, "no process knows version 2 of `send`: none more than 1");
+    worker.stop();
+    web.stop();
+}
+
 #[test]
 fn an_order_is_set_by_hand() {
     let served = served(&dashboard(), &Moody::new());
