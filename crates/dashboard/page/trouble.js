@@ -76,10 +76,10 @@
     faulty("late", (age, row) => { const [by] = holders(row); return "by " + age + (by ? `, pool ${row.pool} held by ${by.name}` : ""); });
     faulty("failing", (age) => age && "for " + age);
     const parked = parkedIn(queues);
-    bad(storeFailure, "#/queues", "store down" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
+    bad(storeFailure, "#/queues", "store down" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.split("; help:")[0]);
     wait(facts.countFailure, "#/queues", "jobs counted " + ago(facts.asOf, storeNow()), facts.countFailure);
     bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "", parked);
-    const groups = (list, state, all, least) => { for (const it of list.slice(0, list[0]?.count > 1 ? 3 : 1)) add(it.count < least ? "wait" : "bad", all, groupLink(state, it), it.count + " × " + it.task, `${it.error}, for ${ageOf(it.firstAt, storeNow())}`, 0); };
+    const groups = (list, state, all, least) => { for (const it of list.slice(0, list[0]?.count > 1 ? 3 : 1)) add(it.count < least ? "wait" : "bad", all, groupLink(state, it), Math.min(it.count, all) + " × " + it.task, `${it.error}, for ${ageOf(it.firstAt, storeNow())}`, 0); };
     groups(errors, "parked", parked, 1);
     const retrying = retryingIn(queues), isOutage = retries.some((it) => it.count >= OUTAGE);
     add(isOutage ? "bad" : "wait", retrying, "#/jobs?state=ready", plural(retrying) + (retrying === 1 ? " waits" : " wait") + " to run again", "", retrying);

@@ -162,11 +162,11 @@ impl StatusItems {
         let sum = |count: fn(&Queue) -> u64| queues.iter().map(count).sum::<u64>();
         let parked = sum(|queue| queue.depth.parked);
         if parked > 0 {
-            self.errors(("parked", 1), format!("{} parked", jobs(parked)), api)?;
+            self.errors(("parked", 1), parked, "parked", api)?;
         }
         let retrying = sum(|queue| queue.depth.retrying);
         if retrying > 0 {
-            self.errors(("ready", OUTAGE), format!("{} to be tried again", jobs(retrying)), api)?;
+            self.errors(("ready", OUTAGE), retrying, "to be tried again", api)?;
         }
         for queue in queues {
             for job in queue.tasks.iter().filter(|job| job.has_long_run) {
@@ -209,14 +209,17 @@ impl StatusItems {
     fn errors(
         &mut self,
         (state, least): (&str, u64),
-        what: String,
+        all: u64,
+        what: &str,
         api: &Api,
     ) -> Result<(), CliError> {
         let found: JobErrors = api.get(&format!("/jobs:errors?state={state}"))?;
         let is_problem = |group: &JobError| group.count >= least;
-        self.add(least == 1 || found.errors.iter().any(is_problem), what, "");
+        let is_any = least == 1 || found.errors.iter().any(is_problem);
+        self.add(is_any, format!("{} {what}", jobs(all)), "");
         for group in found.errors.iter().take(LISTED_MAX) {
-            let what = format!("{} × {}", group.count, plain(&group.task));
+            // Both numbers change, and were not asked for at once.
+            let what = format!("{} × {}", group.count.min(all), plain(&group.task));
             let since = self.age(", for ", &group.first_at, "");
             self.add(is_problem(group), what, plain(&group.error) + &since);
         }

@@ -104,6 +104,13 @@ fn ticks_of_durable_tasks_are_compared_with_the_clock_of_the_store() {
     let stub = Stub::of(vec![("GET /api/v1/tasks", 200, answer.to_string())]);
     let list = ask(&stub, &["list"]).output;
     assert!(list.contains("in 30m") && list.contains("ticked 2m ago"), "{list}");
+    let mut away = tick();
+    away["next"] = Value::Null;
+    away["storeFailure"] = "connection refused".into();
+    let answer = json!({ "now": now, "tasks": [away] });
+    let stub = Stub::of(vec![("GET /api/v1/tasks", 200, answer.to_string())]);
+    let list = ask(&stub, &["list"]).output;
+    assert!(list.contains("unknown"), "as the page says it: {list}");
 }
 
 #[test]
@@ -535,7 +542,7 @@ fn outage(queues: (u16, String)) -> Stub {
         ("GET /api/v1/tasks", 200, tasks()),
         ("GET /api/v1/queues", queues.0, queues.1),
         ("GET /api/v1/nodes", 200, nodes.to_string()),
-        ("GET /api/v1/jobs:errors?state=parked", 200, errors(3, "no such card")),
+        ("GET /api/v1/jobs:errors?state=parked", 200, errors(4, "no such card")),
         ("GET /api/v1/jobs:errors?state=ready", 200, errors(50, "POST *: Service Unavailable")),
     ])
 }

@@ -257,7 +257,8 @@ const PART_CHARS_MIN: usize = 8;
 
 /// Returns the first line of an error, with `*` in place of numbers and identities.
 fn pattern_of(error: &str) -> String {
-    let line = error.lines().next().unwrap_or_default();
+    // The remedy is with the job itself.
+    let line = error.lines().next().unwrap_or_default().split("; help:").next().unwrap_or_default();
     let cut: String = line.chars().take(CHARS_MAX).collect();
     let is_of_word = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '_';
     let identity = |word: &str| is_numbered(word) && word.len() >= IDENTITY_CHARS_MIN;
@@ -316,6 +317,7 @@ mod tests {
             ("order 550e8400-e29b-41d4-a716-446655440000 is unknown", "order * is unknown"),
             ("utf8 of web-1:\nline 2", "utf8 of web-*:"),
             ("no number", "no number"),
+            ("no field `x`; help: a type that has changed needs", "no field `x`"),
             ("", ""),
         ] {
             assert_eq!(pattern_of(error), pattern);
