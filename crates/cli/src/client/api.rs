@@ -147,6 +147,11 @@ impl Api {
     }
 
     fn no_answer(&self, error: &ureq::Error) -> CliError {
+        if matches!(error, ureq::Error::Timeout(_)) {
+            let what = format!("no answer from {} within {} s", self.base, PATIENCE.as_secs());
+            return CliError::unable(what)
+                .help("the program hangs, or something between drops what it sends");
+        }
         let fault = CliError::unable(format!(
             "no answer from {}: {}",
             self.base,
