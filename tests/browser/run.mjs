@@ -880,7 +880,7 @@ test("paused kinds of jobs and queues are in the bar, and wait without a fault",
   await item(/queue paused: letters by ops/).waitFor({ timeout: 15000 });
   await item(/partition paused: acme of shop::mail by ops/).waitFor();
   await section(page, "Actions");
-  await page.getByText("acme of shop::mail").waitFor();
+  await page.getByRole("cell", { name: "acme of shop::mail" }).waitFor();
   await section(page, "Tasks");
   await page.locator("#trouble").getByRole("link", { name: /1 paused/ }).click();
   await page.row("shop::mail").getByText("paused by ops: “mail is down”").waitFor();
