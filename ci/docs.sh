@@ -53,9 +53,11 @@ case "${1:-public}" in
   public)
     # Pages of items that are gone stay there.
     rm -rf "$pages"
-    # A link leads to a crate whose folder is there, whichever is documented first.
+    # A link leads to a crate whose folder is there, whichever is documented first. The folder of one is away for a moment as it is
+    # documented, so they take turns.
     mkdir -p "$pages"/{scheduler,scheduler_{api,cli,core,dashboard,expr,macros,monitors,node,postgres,sqlite,store}}
-    cargo doc --all-features --no-deps "${published[@]}"
+    cargo check --all-features "${published[@]}"
+    cargo doc --jobs 1 --all-features --no-deps "${published[@]}"
     (cd "$pages" && export LC_ALL=C && check_links)
     ci/plots.sh check
     ci/diagrams.sh docs/how-it-works.md >/dev/null

@@ -247,6 +247,7 @@ pub mod outbox {}
 pub mod web_and_worker {}
 
 /// [durable]: crate::guide::durable
+/// [limits]: crate::guide::limits
 /// [upgrades]: crate::guide::upgrades#jobs-and-payloads
 #[doc = in_repository!("performance", "docs/performance.md")]
 #[doc = in_repository!("sql", "docs/reference/sql.md")]

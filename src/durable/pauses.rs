@@ -96,7 +96,6 @@ impl Jobs {
     }
 
     /// Pauses one [partition](crate::store::NewJob::partition) of a kind of job, as [`pause_task`](Self::pause_task) does all of them.
-    /// [`pauses`](Self::pauses) does not list it, [`partitions`](Self::partitions) does.
     ///
     /// # Errors
     ///
@@ -150,7 +149,7 @@ impl Jobs {
         self.changed(&Command::ResumeNode { session })
     }
 
-    /// The kinds of jobs and the queues that are paused now.
+    /// The kinds of jobs, the queues and the partitions that are paused now.
     ///
     /// # Errors
     ///

@@ -878,9 +878,14 @@ test("paused kinds of jobs and queues are in the bar, and wait without a fault",
   await page.fill("#reason", "mail is down");
   await page.keyboard.press("Enter");
   await scene.api("queues/letters/pause", json);
+  await scene.api("tasks/shop::mail/partitions/pause", { ...json, body: JSON.stringify({ partition: "acme", reason: "floods" }) });
   const item = (text) => page.locator("#trouble li.wait").getByText(text);
   await item(/1 paused: shop::mail by ops/).waitFor();
   await item(/queue paused: letters by ops/).waitFor({ timeout: 15000 });
+  await item(/partition paused: acme of shop::mail by ops/).waitFor();
+  await section(page, "Actions");
+  await page.getByRole("cell", { name: "acme of shop::mail" }).waitFor();
+  await section(page, "Tasks");
   await page.locator("#trouble").getByRole("link", { name: /1 paused/ }).click();
   await page.row("shop::mail").getByText("paused by ops: “mail is down”").waitFor();
   await section(page, "Queues");

@@ -10,15 +10,15 @@ const BUDGETS: [(&str, usize, usize); 12] = [
     ("src", 23_270, 357),
     ("scheduler-core/src", 8_080, 154),
     ("scheduler-macros/src", 2_730, 24),
-    ("crates/api/src", 765, 75),
-    ("crates/cli/src", 5_165, 68),
-    ("crates/dashboard/src", 6_730, 96),
+    ("crates/api/src", 775, 76),
+    ("crates/cli/src", 5_183, 68),
+    ("crates/dashboard/src", 6_827, 97),
     ("crates/expr/src", 4_247, 48),
     ("crates/monitors/src", 1_025, 22),
     ("crates/node/src", 2_555, 30),
-    ("crates/postgres/src", 3_662, 38),
-    ("crates/sqlite/src", 3_870, 23),
-    ("crates/store/src", 5_720, 122),
+    ("crates/postgres/src", 3_663, 38),
+    ("crates/sqlite/src", 3_895, 23),
+    ("crates/store/src", 5_722, 122),
 ];
 
 /// By how much a crate may be below its budget before that has to follow: a twentieth.

@@ -23,6 +23,7 @@ json! {
         state: String,
         task: String,
         queue: String,
+        partition: String,
         key: String,
         schedule: String,
         /// A part of the error; `*` stands for any text.
@@ -73,6 +74,7 @@ json! {
         error: String,
         count: u64,
     } optional {
+        /// The end of the earliest of their last attempts that have failed so, one after the other.
         first_at: String,
         last_at: String,
     }
@@ -173,6 +175,7 @@ json! {
         queues: Vec<Queue>,
         /// The tasks that no living process can run, though their jobs are due or their schedules fire.
         unknown_tasks: Vec<UnknownTask>,
+        paused_partitions: Vec<PausedPartition>,
     } optional {
         /// Why the last attempt to count them has failed.
         count_failure: String,
@@ -196,6 +199,13 @@ json! {
         elsewhere: String,
     }
 
+    /// A partition of a task whose jobs are paused.
+    struct PausedPartition {
+        partition: String,
+        task: String,
+        pause: Pause,
+    }
+
     /// A queue, in sum and for each of its tasks.
     struct Queue {
         queue: String,
@@ -215,13 +225,13 @@ json! {
         /// The oldest running job takes ten times as long as any of the last that succeeded in the cluster, and a minute at least; ten
         /// minutes where the store knows fewer than five.
         has_long_run: bool,
-        /// The due jobs that a limit holds back: they wait for others of their kind, and for no process.
-        held: u64,
     } optional {
+        /// Of a task with a limit: the due jobs that it holds back. They wait for others of their kind, and for no process.
+        held: u64,
         /// The pause of the jobs of the task, in all queues.
         pause: Pause,
-        /// Beside jobs that a limit holds back: the time for which the oldest of those has waited that no limit does, if such jobs were
-        /// seen for half a minute.
+        /// Of a task with a limit: the time for which the oldest due job has waited that may start, if none was seen to start for half a
+        /// minute.
         oldest_open_ms: f64,
     }
 

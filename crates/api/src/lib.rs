@@ -78,8 +78,8 @@ mod tasks;
 
 pub use jobs::{
     ChangedJobs, Depth, EditRequest, EndedNode, Job, JobAttempt, JobError, JobErrors, JobFilter,
-    JobProgress, Jobs, JobsRequest, Node, NodeJob, Nodes, Payload, Queue, QueueTask, Queues,
-    UnknownTask,
+    JobProgress, Jobs, JobsRequest, Node, NodeJob, Nodes, PausedPartition, Payload, Queue,
+    QueueTask, Queues, UnknownTask,
 };
 pub use limits::{
     Limit, LimitByHand, LimitRequest, LimitValue, Limits, Partition, PartitionRequest, TaskLimits,

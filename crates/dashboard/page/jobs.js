@@ -1,7 +1,7 @@
   // The jobs, queues and nodes of a store. The page asks again every two seconds while it shows them.
   const POLL = 2000;
   const states = ["parked", "running", "ready", "done", "cancelled"];
-  const fields = ["task", "queue", "key", "error"];
+  const fields = ["task", "queue", "partition", "key", "error"];
   let polling = 0, jobsState = "", painted = "", shownJobs = [];
   const picked = new Set();
   const jobIcon = (job) => ({
@@ -17,15 +17,15 @@
         : [parse(runAt) > storeNow() ? "due " + until(runAt, storeNow()) : "due since " + ageOf(runAt, storeNow()), runAt];
   // Why a job does not run that is due; the time when one is due stands elsewhere.
   const waitText = ({ waits }) => waits && waits.reason !== "later" && waits.text.replace(/(at )?(\d{4}-\S+Z)/, (_, isNext, at) => isNext ? until(at, storeNow()) : localOf(at));
-  const progressOf = ({ progress: it }) => it && [el("progress", { value: it.fraction, max: 1, "aria-label": "Progress" }), ` ${Math.round(100 * it.fraction)} % `, el("bdi", it.text)];
+  const progressOf = ({ progress: it }) => it && [el("progress", { value: it.fraction, max: 1, "aria-label": "Progress" }), ` ${round(100 * it.fraction)} % `, el("bdi", it.text)];
   const jobLink = (job) => el("a", { href: "#/jobs/" + job.id, id: "job-" + job.id, "aria-label": `Job ${job.id} of ${job.task}` }, named(job.task));
   const shortId = (id) => "…" + id.slice(-12);
   // Nothing changes under a selected text.
-  const put = (key, ...children) => {
+  const put = (key, ...kids) => {
     const chosen = getSelection();
     if (!chosen.isCollapsed && $("store").contains(chosen.anchorNode)) return;
     painted = key || (route.view === "jobs" ? null : "");
-    refill($("store"), children);
+    refill($("store"), kids);
   };
   const jobButton = (job, action, text) => button(text, () => action === "delete" ? sure(job) : jobAct(job, action), { id: action + "-" + job.id, "aria-label": `${text.replace("…", "")} job ${job.id} of ${job.task}` });
   const jobButtons = (job) => {
@@ -89,9 +89,9 @@
     const all = $("pick-all");
     if (all) { all.checked = picked.size > 0 && shownJobs.every((job) => picked.has(job.id)); all.indeterminate = picked.size > 0 && !all.checked; }
   };
-  const matching = () => Object.fromEntries([["state", jobsState], ...fields.map((name) => [name, route.params.get(name)])].filter(([, value]) => value));
+  const matching = () => Object.fromEntries([["state", jobsState], ...fields.map((name) => [name, param(name)])].filter(([, value]) => value));
   for (const name of fields) on("job-" + name, "input", () => { picked.clear(); setParams({ [name]: $("job-" + name).value.trim(), after: "", state: jobsState }); clearTimeout(polling); polling = setTimeout(poll, 250); });
-  on("job-filter", "submit", (event) => { event.preventDefault(); poll(); });
+  on("job-filter", "submit", (event) => { halt(event); poll(); });
   const move = (changes) => { picked.clear(); setParams(changes, true); };
   on("job-clear", "click", () => move({ task: "", queue: "", key: "", error: "", after: "" }));
 
@@ -100,8 +100,8 @@
     const sums = { ready: 0, running: 0, parked: 0 }, asking = location.hash;
     const queues = await askQueues();
     for (const queue of queues) { sums.ready += queue.due + queue.later; sums.running += queue.running; sums.parked += queue.parked; }
-    jobsState = states.includes(route.params.get("state")) ? route.params.get("state") : jobsState || (sums.parked ? "parked" : sums.running ? "running" : sums.ready ? "ready" : "done");
-    const query = matching(), after = route.params.get("after");
+    jobsState = states.includes(param("state")) ? param("state") : jobsState || (sums.parked ? "parked" : sums.running ? "running" : sums.ready ? "ready" : "done");
+    const query = matching(), after = param("after");
     const page = await ask("jobs?" + new Params({ ...query, limit: 50, ...(after ? { after } : {}) }));
     const wantsErrors = !query.error && !after && jobsState !== "running" && (jobsState === "ready" ? retryingIn(queues) : page.jobs.some((job) => job.error));
     const { errors, isPartial } = wantsErrors ? await ask("jobs:errors?" + new Params(query)) : { errors: [], isPartial: false };
@@ -184,7 +184,7 @@
   const faultOf = (text) => { try { JSON.parse(text); return ""; } catch (error) { return "✖ This is no JSON: " + error.message; } };
   on("edit-text", "input", () => { if ($("edit-fault").textContent) set($("edit-fault"), faultOf($("edit-text").value)); });
   on("edit-form", "submit", async (event) => {
-    event.preventDefault();
+    halt(event);
     const payload = $("edit-text").value, fault = faultOf(payload);
     set($("edit-fault"), fault);
     if (fault) { $("edit-text").focus(); return; }
@@ -237,11 +237,11 @@
   // What people changed, in all processes and in SQL.
   const noteOf = (it) => [it.matching && `${it.count}: ${it.matching}`, (it.before || it.after) && `${it.before || "–"} → ${it.after || "–"}`, it.note].filter(Boolean).join("; ");
   const actionsOf = (list) => tableOf("actions", "Changes by hand, the latest first", ["Task", "Action", "Who", "When", "Note", "From"], list.map((it) => el("tr",
-    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue : it.process ? "node " + it.process
+    cell(null, "task", it.job ? jobLink({ id: it.job, task: it.task }) : it.queue ? "queue " + it.queue : it.process ? "node " + it.process : it.partition ? `${it.partition} of ${it.task}`
       : it.task === "*" ? it.matching ? "several" : "–" : el("a", { href: toTask(it.task) }, named(it.task))), cell("Action", null, it.action.replace("_", " ")), cell("Who", null, it.who, it.role && el("span.sub", "role " + it.role)),
     cell("When", "when", time(it.at, stored(it.at), it.at, "age")), cell("Note", null, el("bdi", noteOf(it) || "–")), cell("From", "dim", it.from || "–", it.node && el("span.sub", it.node)))));
   const showActions = async () => {
-    const after = route.params.get("after"), { actions, hasMore, isPartial } = await ask("actions?limit=100" + (after ? "&after=" + after : ""));
+    const after = param("after"), { actions, hasMore, isPartial } = await ask("actions?limit=100" + (after ? "&after=" + after : ""));
     if (route.view === "actions") put("", headOf("Actions"), isPartial && note("warn", "The store does not answer: these are the changes at this process, since its start."), actions.length ? actionsOf(actions) : note("", "No change by hand."),
       hasMore && el("p.more", el("a", { href: "#/actions?after=" + actions.at(-1).id }, "Older")));
   };
@@ -269,7 +269,7 @@
     if (!isSame) { fill($("store")); $("store-failure").hidden = true; }
     $("store-section").hidden = false;
     $("job-filter").hidden = route.view !== "jobs";
-    if (route.view === "jobs") { if (!route.params.get("state")) jobsState = ""; for (const name of fields) $("job-" + name).value = route.params.get(name) || ""; }
+    if (route.view === "jobs") { if (!param("state")) jobsState = ""; for (const name of fields) $("job-" + name).value = param(name) || ""; }
     poll();
   } });
   Object.assign(views, { jobs: section("Jobs"), queues: section("Queues"), nodes: section("Nodes"), actions: section("Actions"), timeline: section("Timeline"), job: section() });
@@ -295,7 +295,7 @@
     clearTimeout(looked); $("rule-ok").disabled = true;
     const own = looking += 1;
     looked = setTimeout(async () => {
-      const show = (className, ...children) => { if (own !== looking) return false; $("rule-preview").className = className; fill($("rule-preview"), children); return true; };
+      const show = (className, ...kids) => { if (own !== looking) return false; $("rule-preview").className = className; fill($("rule-preview"), kids); return true; };
       if (!$("rule-text").value.trim()) { show("dim", "The next runs are shown here."); return; }
       try {
         const found = await ask(path(ruled) + "/preview?" + new Params(rule()));
@@ -306,4 +306,4 @@
   for (const id of ["rule-text", "rule-zone"]) on(id, "input", look);
   on("rule-kind", "input", kindOfRule);
   on("rule-reset", "click", () => { $("rule").close(); act(ruled, "reschedule", { reset: true }); });
-  on("rule-form", "submit", (event) => { if ($("rule-ok").disabled) event.preventDefault(); else act(ruled, "reschedule", rule()); });
+  on("rule-form", "submit", (event) => { if ($("rule-ok").disabled) halt(event); else act(ruled, "reschedule", rule()); });

@@ -15,7 +15,7 @@
     const change = (body) => show(ask(path(name) + "/limit", body));
     const input = (name, label, props) => el("label", el("span.label", label), " ", el("input", { name, id: "limit-" + name, size: 8, ...props })), number = { type: "number", min: 1 };
     const form = el("form.filter", { autocomplete: "off", on: { submit: (event) => {
-      event.preventDefault();
+      halt(event);
       change(Object.fromEntries([...new FormData(form)].filter(([, it]) => it).map(([key, it]) => [key, key in { running: 1, burst: 1, waiting: 1 } ? Number(it) : it])));
     } } }, el("label", el("span.label", "Of"), " ", el("select", { name: "scope", id: "limit-scope" }, el("option", { value: "all" }, "all jobs"), el("option", { value: "each" }, "each partition"))),
     input("running", "Running", number), input("rate", "Rate", { placeholder: "100/1m" }), input("burst", "Burst", number), input("waiting", "Waiting", number), el("label", el("span.label", "Order"), " ", el("select", { name: "ordered", id: "limit-ordered" }, el("option", { value: "" }, "any"), el("option", { value: "go_on" }, "in order"), el("option", { value: "hold" }, "in order; parked holds"))), input("reason", "Why?"), el("button", { id: "limit-set", type: "submit" }, "Set"), button("Reset to the code", () => change({ reset: true, reason: form.elements.reason.value }), { id: "limit-reset" }));

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id), every = (what) => document.querySelectorAll(what);
-  const { parse, now: wall } = Date, { floor } = Math, { entries } = Object, Params = URLSearchParams, hid = () => document.hidden, encode = encodeURIComponent, mayAct = () => info.visitor.mayAct;
+  const { parse, now: wall } = Date, { floor, max, min, round } = Math, { entries } = Object, Params = URLSearchParams, hid = () => document.hidden, halt = (event) => event.preventDefault(), allRows = () => [...tasks.values()], encode = encodeURIComponent, mayAct = () => info.visitor.mayAct;
   const on = (id, event, call) => $(id).addEventListener(event, call);
   const base = location.pathname.replace(/\/+$/, "") + "/";
   const api = base + "api/v1/";
@@ -41,8 +41,8 @@
   // Tables have their roles in words, because on small screens the style takes them away.
   const usual = { table: { role: "table" }, thead: { role: "rowgroup" }, tbody: { role: "rowgroup" }, tr: { role: "row" }, th: { scope: "col", role: "columnheader" }, td: { role: "cell" }, button: { type: "button" }, i: { "aria-hidden": "true" } };
   // What an element may have in it: text is only ever text, and what is false or empty is left out.
-  const content = (children) => children.flat(Infinity).filter(Boolean).map((it) => it instanceof Node ? it : visible(String(it)));
-  const fill = (node, ...children) => node.replaceChildren(...content(children));
+  const content = (kids) => kids.flat(Infinity).filter(Boolean).map((it) => it instanceof Node ? it : visible(String(it)));
+  const fill = (node, ...kids) => node.replaceChildren(...content(kids));
   const assign = (node, props) => {
     for (const [key, value] of entries(props)) {
       if (key === "on") for (const event in value) node.addEventListener(event, value[event]);
@@ -51,10 +51,10 @@
     return node;
   };
   // `el("span.sub.error", { id: "x" }, …)`: a tag with its classes, then properties if there are any, then what is in it.
-  const el = (what, ...children) => {
-    const [tag, ...classes] = what.split("."), props = children[0]?.constructor === Object ? children.shift() : {};
+  const el = (what, ...kids) => {
+    const [tag, ...classes] = what.split("."), props = kids[0]?.constructor === Object ? kids.shift() : {};
     const node = assign(document.createElement(tag), { class: classes.join(" ") || null, ...usual[tag], ...props });
-    node.append(...content(children));
+    node.append(...content(kids));
     return node;
   };
   const svg = (name, props) => assign(document.createElementNS(SVG, name), props);
@@ -68,22 +68,23 @@
   const sub = (text) => el("span.sub", text);
   const button = (text, click, props) => el("button", { on: { click }, ...props }, text);
   const linkTo = (name) => el("a", { href: toTask(name) }, name);
-  const note = (kind, ...children) => el("p", { class: "note " + kind }, children);
-  const card = (id, title, ...children) => el("section.card", { "aria-labelledby": id }, el("h2", { id }, title), children);
+  const note = (kind, ...kids) => el("p", { class: "note " + kind }, kids);
+  const card = (id, title, ...kids) => el("section.card", { "aria-labelledby": id }, el("h2", { id }, title), kids);
   // Facts: [term, values …]; one without a value is left out.
   const factsOf = (...facts) => el("dl.facts", facts.filter(([, ...values]) => values.some(Boolean)).map(([term, ...values]) => [el("dt", term), el("dd", values)]));
   const withIcon = (className, [icon, word, kind]) => el("span", { class: className + " " + kind }, el("i", icon), " " + word);
   const crumb = (href, text) => el("p.crumb", el("a", { href, id: "back" }, text));
-  const cell = (label, className, ...children) => el("td", { "data-label": label, class: className }, children);
+  const cell = (label, className, ...kids) => el("td", { "data-label": label, class: className }, kids);
   const tableOf = (id, caption, heads, rows) => el("table", { id }, el("caption.hidden", caption),
     el("thead", el("tr", heads.map((head) => typeof head === "string" ? el("th", head) : head))), el("tbody", rows));
   const actsHead = () => el("th.act", el("span.hidden", "Actions"));
   const toTask = (name) => "#/tasks/" + encode(name);
+  const param = (name) => route.params.get(name);
   const toJobs = (params) => "#/jobs?" + new Params(params);
   // Puts new elements in, and leaves the focus where it was.
-  const refill = (node, ...children) => {
+  const refill = (node, ...kids) => {
     const focused = document.activeElement?.id;
-    fill(node, children);
+    fill(node, kids);
     if (focused && document.activeElement?.id !== focused) $(focused)?.focus({ preventScroll: true });
   };
   const set = (node, text) => { text = visible(text); if (node.textContent !== text) node.textContent = text; };
@@ -120,13 +121,13 @@
   const storeNow = () => now() - (info?.clockOffsetMs || 0), clockOf = (row) => row.isDurable ? storeNow() : now();
   const span = (ms) => {
     const s = Math.abs(ms) / 1000;
-    if (s < 1) return Math.round(Math.abs(ms)) + " ms";
+    if (s < 1) return round(Math.abs(ms)) + " ms";
     if (s < 60) return floor(s) + " s";
     const [d, h, m] = [floor(s / 86400), floor(s / 3600) % 24, floor(s / 60) % 60];
     if (d) return d + " d " + h + " h";
     return h ? h + " h " + m + " min" : m + " min" + (m < 10 && floor(s) % 60 ? " " + floor(s) % 60 + " s" : "");
   };
-  const took = (ms) => ms < 1 ? Math.round(ms * 1000) + " µs" : ms < 1000 ? (ms < 10 ? ms.toFixed(1) : Math.round(ms)) + " ms" : ms < 60000 ? (ms / 1000).toFixed(1) + " s" : span(ms);
+  const took = (ms) => ms < 1 ? round(ms * 1000) + " µs" : ms < 1000 ? (ms < 10 ? ms.toFixed(1) : round(ms)) + " ms" : ms < 60000 ? (ms / 1000).toFixed(1) + " s" : span(ms);
   const ago = (at, to = now()) => { const ms = to - parse(at); return ms < 1000 ? "just now" : span(ms) + " ago"; };
   const stored = (at) => ago(at, storeNow());
   const ageOf = (at, to) => ago(at, to).replace(" ago", "");
@@ -158,7 +159,7 @@
   const ask = async (path, body) => {
     const options = body === undefined ? { headers: headers() } : { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
     const answer = await fetch(api + path, { ...options, cache: "no-store", credentials: "same-origin", redirect: "error" });
-    answeredAt = wall();
+    answered = wall();
     const json = (answer.headers.get("content-type") || "").includes("json") ? JSON.parse(await answer.text()) : null;
     if (answer.ok) return json;
     const error = new Error((json?.detail) || answer.status + " " + answer.statusText);
@@ -182,10 +183,10 @@
     $("sign-in").hidden = false;
     $("sign-in-form").hidden = !isByToken;
     set($("sign-in-why"), why);
-    connection("off", "not connected");
+    link("off", "not connected");
     if (isByToken) $("token").focus();
   };
-  on("sign-in-form", "submit", (event) => { event.preventDefault(); keep($("token").value.trim()); $("token").value = ""; begin().then(() => { if (tabs && token && info) tabs.postMessage({ token }); }); });
+  on("sign-in-form", "submit", (event) => { halt(event); keep($("token").value.trim()); $("token").value = ""; begin().then(() => { if (tabs && token && info) tabs.postMessage({ token }); }); });
 
   // The state of a task, its sparkline, and the texts about it.
   const status = (row) => {
@@ -203,7 +204,7 @@
   };
   const outcome = (name) => name === "success" ? ["✔", "ok", "is-good"] : name === "cancelled" ? ["■", "cancelled", ""] : ["✖", name, "is-bad"];
   const spark = (recent, width) => {
-    const names = recent.outcomes, all = Math.max(names.length, 60), step = width / 60, longest = Math.max(...recent.tookMs, 0.001);
+    const names = recent.outcomes, all = max(names.length, 60), step = width / 60, longest = max(...recent.tookMs, 0.001);
     const bad = [...names].filter((it) => "ept".includes(it)).length;
     const label = names.length ? `last ${names.length} runs: ${names.length - bad} ok, ${bad} failed` + ("ept".includes(names.at(-1)) ? ", the latest failed" : "") : "no runs yet";
     const bars = { ok: "", bad: "", other: "" };
@@ -312,7 +313,7 @@
   const textsOf = (row) => [row.name, row.rule, row.words, row.function, row.last?.message, row.firstFailure, row.pause?.reason];
   const filtered = () => {
     const [text, state, tag] = ["search", "state", "tag"].map((id) => $(id).value), wanted = text.trim().toLowerCase();
-    return [...tasks.values()].filter((row) => (!tag || row.tags.includes(tag)) && inState(row, state) && (!wanted || textsOf(row).some((it) => it?.toLowerCase().includes(wanted))));
+    return allRows().filter((row) => (!tag || row.tags.includes(tag)) && inState(row, state) && (!wanted || textsOf(row).some((it) => it?.toLowerCase().includes(wanted))));
   };
   let shownOrder = "";
   const list = () => {
@@ -332,12 +333,12 @@
     $("tasks").hidden = !wanted.length; $("none").hidden = wanted.length > 0;
     set($("none"), tasks.size ? "No task matches the filter." : knownAt ? "There are no tasks." : "Nothing is known of the tasks yet.");
     $("more").hidden = wanted.length <= limit;
-    set($("more"), `Show ${Math.min(100, wanted.length - limit)} more of ${wanted.length}`);
+    set($("more"), `Show ${min(100, wanted.length - limit)} more of ${wanted.length}`);
     summary(); bar();
   };
   const summary = () => {
     if (!knownAt) { fill($("summary")); return; }
-    const all = [...tasks.values()], count = (test) => all.filter(test).length;
+    const all = allRows(), count = (test) => all.filter(test).length;
     const is = (kind) => count((row) => isWrong(row, kind));
     const parts = [
       [all.length, all.length === 1 ? "task" : "tasks"], [count((row) => row.running), "running"], [count((row) => row.isPaused), "paused"],
@@ -393,9 +394,9 @@
   let detail = null, runs = [], hasMore = false, refreshing = 0;
   const refresh = () => { if (route.view === "task" && !refreshing) refreshing = setTimeout(() => { refreshing = 0; if (route.view === "task") load(route.name); }, 700); };
   const load = async (name) => {
-    const length = Math.max(runs.length, 50);
+    const length = max(runs.length, 50);
     try {
-      const [task, history, actions] = await Promise.all([ask(path(name)), ask(path(name) + "/runs?limit=" + Math.min(length, 1000)), ask("actions?task=" + encode(name))]);
+      const [task, history, actions] = await Promise.all([ask(path(name)), ask(path(name) + "/runs?limit=" + min(length, 1000)), ask("actions?task=" + encode(name))]);
       if (route.name !== name) return;
       detail = { ...task, actions: actions.actions }; runs = history.runs; hasMore = history.hasMore;
       paintTask();
@@ -433,7 +434,7 @@
     if (row.streak && row.failingSince) bad(`✖ It has failed ${row.streak} ${row.streak === 1 ? "time" : "times in a row"}, for ${since(row.failingSince)}.`, row.firstFailure && [" The first error: ", el("bdi", row.firstFailure)]);
     if (isDown(row)) bad("▲ It is critical, and has not succeeded within its grace: the program reports DOWN.");
     if (row.triggerFailure) bad("Its trigger failed: " + row.triggerFailure);
-    if (row.storeFailure) bad("What the store knows of it is missing: " + row.storeFailure);
+    if (row.storeFailure) bad("The store does not answer: " + row.storeFailure);
     const upcoming = timesOf(row.upcoming, row.zone, (at) => row.isPaused && !row.pause.until ? "if resumed" : until(at, clockOf(row)));
     const code = (text) => text && el("code", text), jobsOf = (state) => row.isDurable && info.sections.includes("jobs") && el("a", { href: toJobs({ state, task: row.name }) }, state);
     refill($("task"), crumb("#/tasks", "← All tasks"),
@@ -515,9 +516,9 @@
   const decode = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
 
   // Live.
-  let stream = null, seen = "", lostAt = 0, wait = 1000, again = 0, heardAt = 0, answeredAt = 0, isSilent = false;
+  let stream = null, seen = "", lostAt = 0, wait = 1000, again = 0, heardAt = 0, answered = 0, isSilent = false;
   let wasLost = false;
-  const connection = (state, text) => {
+  const link = (state, text) => {
     const isLost = state === "lost";
     $("connection").dataset.state = state;
     set($("connection"), text);
@@ -532,7 +533,7 @@
     if (route.view === "task" && detail?.name === row.name) refresh();
   };
   const onEvent = (name, data) => {
-    heardAt = answeredAt = wall();
+    heardAt = answered = wall();
     if (data.now) shift = parse(data.now) - wall();
     knownAt = wall() + shift;
     const isWhole = name === "snapshot" || name === "reset";
@@ -553,7 +554,7 @@
       isPolling = false; $("connection").title = "";
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       wait = 1000;
-      if (!lostAt) connection("live", "live");
+      if (!lostAt) link("live", "live");
       for (let text = ""; ;) {
         const { value, done } = await reader.read();
         if (done) throw new Error("the stream has ended");
@@ -562,7 +563,7 @@
         text = parts.pop();
         for (const part of parts) { const found = /^(?:id: (\S+)\n)?event: (\S+)\ndata: (.*)$/s.exec(part); if (found && stream === own) { onEvent(found[2], JSON.parse(found[3])); seen = found[1] || seen; } }
         // It says that it is live once all that it shows is.
-        if (lostAt && parts.length) { await watch(); if (stream !== own) return; announce("connected again"); lostAt = 0; isSilent = false; connection("live", "live"); bar(); }
+        if (lostAt && parts.length) { await watch(); if (stream !== own) return; announce("connected again"); lostAt = 0; isSilent = false; link("live", "live"); bar(); }
       }
     } catch (error) {
       if (stream !== own) return;
@@ -571,14 +572,14 @@
       if (error.isRefusal) { pollInstead(error.message); return; }
       lost();
       again = setTimeout(async () => { try { await about(); } catch {} connect(); }, wait);
-      wait = Math.min(wait * 2, 10000);
+      wait = min(wait * 2, 10000);
     }
   };
   // The stream is refused, as it is when too many watch: the page asks every few seconds.
   const pollInstead = async (why) => {
     isPolling = true; seen = "";
     clearTimeout(again);
-    try { await pollTasks(); lostAt = 0; isSilent = false; connection("polling", "every 5 s"); $("connection").title = why; }
+    try { await pollTasks(); lostAt = 0; isSilent = false; link("polling", "every 5 s"); $("connection").title = why; }
     catch (error) { if (error.status === 401 || error.status === 429) return; lost(); }
     again = setTimeout(connect, 5000);
   };
@@ -586,11 +587,11 @@
   const lost = (at = wall()) => {
     if (!lostAt) { lostAt = at; announce("connection lost"); }
     const age = span(wall() - lostAt);
-    connection("lost", isSilent ? `no answer for ${age}, retrying` : `disconnected ${age} ago, retrying`); bar();
+    link("lost", isSilent ? `no answer for ${age}, retrying` : `disconnected ${age} ago, retrying`); bar();
   };
   // The page asks every five seconds. A process that is frozen, or whose machine is gone, ends no connection.
-  const hasGoneSilent = () => $("sign-in").hidden && answeredAt && wall() - answeredAt > (hid() ? 150000 : 10000);
-  document.addEventListener("visibilitychange", () => { answeredAt = wall(); if (hid()) { stop(); connection("off", "asleep"); } else connect(); poll(); watch(); });
+  const hasGoneSilent = () => $("sign-in").hidden && answered && wall() - answered > (hid() ? 150000 : 10000);
+  document.addEventListener("visibilitychange", () => { answered = wall(); if (hid()) { stop(); link("off", "asleep"); } else connect(); poll(); watch(); });
   const clockText = (at) => localOf(iso(at)).slice(15, 23);
   const clock = () => { const text = localOf(iso(now())); set($("clock"), `${zoneOf().name} ${text.slice(15)}`); };
   $("zone").value = zone;
@@ -598,7 +599,7 @@
   setInterval(() => {
     if (!info) return;
     if (lostAt) lost();
-    else if (hasGoneSilent()) { isSilent = true; stop(); lost(answeredAt); connect(); }
+    else if (hasGoneSilent()) { isSilent = true; stop(); lost(answered); connect(); }
     else if (stream && heardAt && wall() - heardAt > 40000) { stop(); lost(); connect(); }
     if (lostAt) return;
     clock(); bar(); tell();
@@ -606,7 +607,7 @@
     if (route.view !== "tasks") return;
     for (const view of rows.values()) if (view.row) age(view);
     // Time alone makes a task late.
-    const present = [...tasks.values()].map((row) => { const wrong = wrongOf(row); return wrong?.kind; }).join();
+    const present = allRows().map((row) => { const wrong = wrongOf(row); return wrong?.kind; }).join();
     if (present !== kindsShown) { kindsShown = present; list(); }
   }, 1000);
   let kindsShown = "", detailKind = "";
@@ -634,7 +635,7 @@
   // {{limits}}
   // {{timeline}}
   for (const id of ["search", "state", "tag"]) on(id, "input", () => { limit = 100; isFresh = true; setParams({ q: $("search").value.trim(), state: $("state").value, tag: $("tag").value }); list(); });
-  on("filter", "submit", (event) => event.preventDefault());
+  on("filter", "submit", (event) => halt(event));
   on("more", "click", () => { limit += 100; isFresh = true; list(); });
   on("pause-selected", "click", () => pause([...selected]));
   on("resume-selected", "click", () => many("resume", { names: [...selected] }));
@@ -644,12 +645,12 @@
     fromAddress();
     isFresh = true; list();
   };
-  document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
+  document.querySelector(".skip").addEventListener("click", (event) => { halt(event); $("main").focus(); });
   addEventListener("hashchange", go);
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea, dialog")) return;
     const field = ["search", "job-error"].map($).find((it) => it.offsetParent);
-    if (field) { event.preventDefault(); field.focus(); }
+    if (field) { halt(event); field.focus(); }
   });
   begin();
 })();

@@ -9,7 +9,7 @@
   // Runs and waits of the last hour: a bar for each minute.
   const bars = (list, top) => list.map((it, index) => it ? `M${index} 30v-${(1 + 28 * it / top).toFixed(1)}h.82V30z` : "").join("");
   const figures = (id, title, it, unknown) => {
-    const ran = it.succeeded.map((count, index) => count + it.failed[index]), most = Math.max(...ran), longest = Math.max(...it.longestWaitMs), started = sum(it.started), failed = sum(it.failed);
+    const ran = it.succeeded.map((count, index) => count + it.failed[index]), most = max(...ran), longest = max(...it.longestWaitMs), started = sum(it.started), failed = sum(it.failed);
     const figure = (label, text, paths) => el("figure", el("figcaption.small", text), picture("strip chart", "60 30", label, [["unknown", unknown ? `M0 0h${unknown}V30H0z` : ""], ...paths]));
     return card(id, title,
       figure("runs in each of the last 60 minutes", [`${sum(ran)} runs, at most ${most} a minute; `, el("span", { class: failed && "is-bad" }, failed + " failed")], [["ok", bars(ran, most)], ["bad", bars(it.failed, most)]]),
@@ -24,7 +24,7 @@
     const place = (it) => rowOf(it) && wrongOf(rowOf(it)) ? 0 : 1;
     const list = found.tasks.filter((it) => rowOf(it) && rowOf(it).kind !== "job").sort((a, b) => place(a) - place(b) || rank(a) - rank(b) || a.name.localeCompare(b.name));
     const at = (minutes) => clockText(parse(found.now) + minutes * 60000).slice(0, 5);
-    const minute = (text) => floor(parse(text) / 60000), unknown = Math.max(0, 59 - minute(hour.now) + minute(hour.knownSince));
+    const minute = (text) => floor(parse(text) / 60000), unknown = max(0, 59 - minute(hour.now) + minute(hour.knownSince));
     const queues = hour.queues.sort((a, b) => sum(b.started) - sum(a.started));
     put("", headOf("Timeline"), el("div.grid", figures("hour-all", "Runs of this process, last hour", hour.all, unknown), queues.slice(0, 11).map((it) => figures("hour-" + it.queue, "Queue " + it.queue + ", last hour", it, unknown))),
       queues.length > 11 && el("p.dim", `and ${queues.length - 11} queues with fewer runs`),

@@ -2,8 +2,8 @@
   const LATE = 5000;
   // So many jobs that fail in the same way, and will be tried again, are no accident.
   const OUTAGE = 10;
-  const facts = { retries: [], queues: [], unknown: [], nodes: [], ended: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0, long: new Set() };
-  const longest = (row) => Math.max(0, ...row.recent.tookMs);
+  const facts = { retries: [], queues: [], parts: [], unknown: [], nodes: [], ended: [], orphans: [], errors: [], isPartial: false, storeFailure: "", at: 0, long: new Set() };
+  const longest = (row) => max(0, ...row.recent.tookMs);
   // The instant at which a run of the task should have started, by its rule; 0 if it is not due.
   const dueSince = (row) => {
     if (row.isEnded || row.isPaused || row.state === "disabled") return 0;
@@ -18,8 +18,8 @@
     if (due) return took > 2 * usual ? due : 0;
     // The store knows the runs of all processes.
     if (row.isDurable) return facts.long.has(row.name) && took > 60000 ? since + 60000 : 0;
-    const is = row.recent.tookMs.length >= 5 ? took > Math.max(60000, 10 * usual) : row.kind === "fixed_delay" && took > Math.max(60000, 10 * (row.periodMs || 0));
-    return is ? since + Math.max(60000, 10 * usual) : 0;
+    const is = row.recent.tookMs.length >= 5 ? took > max(60000, 10 * usual) : row.kind === "fixed_delay" && took > max(60000, 10 * (row.periodMs || 0));
+    return is ? since + max(60000, 10 * usual) : 0;
   };
   // Asked for often: it is computed anew twice a second.
   const wrongs = new WeakMap();
@@ -41,11 +41,11 @@
   };
   // The tasks that hold the threads for which a task waits, the longest first.
   const holders = (row) => {
-    const pool = info?.pools.find((it) => it.name === row.pool), held = [...tasks.values()].filter((it) => it.running && !it.isAsync && it.pool === row.pool && it.name !== row.name);
+    const pool = info?.pools.find((it) => it.name === row.pool), held = allRows().filter((it) => it.running && !it.isAsync && it.pool === row.pool && it.name !== row.name);
     const runs = held.reduce((sum, it) => sum + it.running, 0);
     return pool && runs >= pool.coreSize ? held.sort((a, b) => parse(a.runningSince) - parse(b.runningSince)) : [];
   };
-  const victims = (row) => [...tasks.values()].filter((it) => isWrong(it, "late") && holders(it).some((by) => by.name === row.name));
+  const victims = (row) => allRows().filter((it) => isWrong(it, "late") && holders(it).some((by) => by.name === row.name));
   const heldBy = (row) => {
     const by = holders(row);
     if (!by.length) return row.isDurable || row.kind === "job" ? "" : `waits for a thread of pool ${row.pool}`;
@@ -57,7 +57,7 @@
 
   // The items of the bar: [level, link, strong, text]; "wait" is no fault, and does not count.
   const troubles = () => {
-    const items = [], all = [...tasks.values()], counts = {};
+    const items = [], all = allRows(), counts = {};
     // Each fault counts in the section to which it leads, but for parts of the one before; so the title has a number if there is one.
     const add = (level, is, href, strong, text, count = 1, section = href.split(/[/?]/)[1]) => { if (is) { items.push([level, href, strong, text]); if (level === "bad") counts[section] = (counts[section] || 0) + count; } };
     const bad = (...item) => add("bad", ...item), wait = (...item) => add("wait", ...item);
@@ -76,16 +76,17 @@
     faulty("late", (age, row) => { const [by] = holders(row); return "by " + age + (by ? `, pool ${row.pool} held by ${by.name}` : ""); });
     faulty("failing", (age) => age && "for " + age);
     const parked = parkedIn(queues);
-    add(info.storeIsOpening ? "wait" : "bad", storeFailure, "#/queues", info.storeIsOpening ? "store opening" : "store down" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.slice(0, 120));
+    add(info.storeIsOpening ? "wait" : "bad", storeFailure, "#/queues", info.storeIsOpening ? "store opening" : "store down" + (info.storeDownSince ? " for " + since(info.storeDownSince) : ""), storeFailure.split("; help:")[0]);
     wait(facts.countFailure, "#/queues", "jobs counted " + stored(facts.asOf), facts.countFailure);
     bad(parked, "#/jobs?state=parked", plural(parked) + " parked", "", parked);
-    for (const it of errors.slice(0, errors[0]?.count > 1 ? 3 : 1)) bad(parked, groupLink("parked", it), it.count + " × " + it.task, it.error, 0);
+    const groups = (list, state, all, least) => { for (const it of list.slice(0, list[0]?.count > 1 ? 3 : 1)) add(it.count < least ? "wait" : "bad", all, groupLink(state, it), min(it.count, all) + " × " + it.task, `${it.error}, for ${ageOf(it.firstAt, storeNow())}`, 0); };
+    groups(errors, "parked", parked, 1);
     const retrying = retryingIn(queues), isOutage = retries.some((it) => it.count >= OUTAGE);
     add(isOutage ? "bad" : "wait", retrying, "#/jobs?state=ready", plural(retrying) + (retrying === 1 ? " waits" : " wait") + " to run again", "", retrying);
-    for (const it of retries.slice(0, retries[0]?.count > 1 ? 3 : 1)) add(it.count < OUTAGE ? "wait" : "bad", retrying, groupLink("ready", it), it.count + " × " + it.task, it.error, 0);
+    groups(retries, "ready", retrying, OUTAGE);
     const runs = queues.flatMap((queue) => queue.tasks.map((it) => ({ ...it, queue: queue.queue }))).filter((it) => it.hasLongRun);
     for (const it of runs.sort((a, b) => b.oldestRunningMs - a.oldestRunningMs).slice(0, 3)) bad(true, toJobs({ state: "running", task: it.task }), "job of " + it.task, `runs for ${span(it.oldestRunningMs)} in queue ${it.queue}`);
-    const waiting = queues.filter((queue) => !queue.pause && queue.tasks.some((it) => (it.held ? it.oldestOpenMs : it.oldestMs) > 60000 && !it.pause)).sort((a, b) => b.oldestMs - a.oldestMs);
+    const waiting = queues.filter((queue) => !queue.pause && queue.tasks.some((it) => (it.held >= 0 ? it.oldestOpenMs : it.oldestMs) > 60000 && !it.pause)).sort((a, b) => b.oldestMs - a.oldestMs);
     for (const it of waiting.slice(0, 3)) bad(true, toJobs({ state: "ready", queue: it.queue }), plural(it.due) + " due", `for ${span(it.oldestMs)} in queue ${it.queue}`, 1, "queues");
     for (const it of unknown.slice(0, 3)) {
       const texts = [it.due && plural(it.due) + " due", it.schedules.length && "its schedule does not fire", it.nearest && "nearest name: " + it.nearest, it.elsewhere];
@@ -100,21 +101,22 @@
     for (const label of [...new Set(back.map((it) => it.label))].slice(0, 3)) { const own = back.filter((it) => it.label === label), often = own.filter(isNew).length; add(often > 1 ? "bad" : "wait", true, "#/nodes", "node " + label, `was lost ${often > 1 ? often + " times in 10 min, the last " : ""}${stored(own[0].at)}, and is back`); }
     const astray = nodes.filter((it) => it.isClockOff);
     for (const it of astray.slice(0, 3)) bad(true, "#/nodes", "clock of " + it.label, offText(it.clockOffsetMs));
-    const whose = (list, name) => list.slice(0, 3).map((it) => it[name] + byWhom(it.pause)).join("; ");
-    const drained = nodes.filter((it) => it.pause);
-    wait(drained.length, "#/nodes", drained.length === 1 ? "node paused" : drained.length + " nodes paused", whose(drained, "label"));
+    const whose = (list, name) => list.slice(0, 3).map((it) => it[name] + byWhom(it.pause) + pausedJobs(it)).join("; ");
+    const halted = (list, what, name, href = `#/${what}s`) => wait(list.length, href, list.length === 1 ? what + " paused" : `${list.length} ${what}s paused`, whose(list, name));
+    halted(nodes.filter((it) => it.pause), "node", "label");
     bad(orphans.length, "#/nodes", plural(orphans.length), "of processes that are gone");
-    const paused = all.filter((row) => row.isPaused && !row.isEnded), still = queues.filter((queue) => queue.pause);
+    const paused = all.filter((row) => row.isPaused && !row.isEnded);
     wait(paused.length, "#/tasks?state=paused", paused.length + " paused", whose(paused, "name"));
-    wait(still.length, "#/queues", still.length === 1 ? "queue paused" : still.length + " queues paused", still.slice(0, 3).map((it) => it.queue + byWhom(it.pause) + pausedJobs(it)).join("; "));
+    halted(queues.filter((it) => it.pause), "queue", "queue");
+    halted(facts.parts, "partition", "name", toTask(facts.parts[0]?.task));
     return { items, counts };
   };
   const byWhom = ({ by, reason } = {}) => (by ? " by " + by : "") + (reason ? ", " + reason : "");
   const offText = (ms) => `is ${span(ms)} ${ms > 0 ? "ahead of" : "behind"} the store's`;
   const sum = (list) => list.reduce((all, it) => all + it, 0);
   const parkedIn = (queues) => sum(queues.map((it) => it.parked)), retryingIn = (queues) => sum(queues.map((it) => it.retrying));
-  const pausedJobs = ({ due, later, retrying }) => due + later ? `: ${plural(due + later)} ${due + later === 1 ? "waits" : "wait"}${retrying ? `, ${retrying} of them with an error` : ""}` : "";
   const groupLink = (state, it) => toJobs({ state, task: it.task, error: it.error });
+  const pausedJobs = ({ due, later, retrying }) => due + later ? `: ${plural(due + later)} ${due + later === 1 ? "waits" : "wait"}${retrying ? `, ${retrying} of them with an error` : ""}` : "";
 
   // The bar, the counts in the navigation, the title and the icon.
   let said = null, drawn = "";
@@ -162,9 +164,9 @@
 
   // Asks for what the stream does not have.
   const askQueues = async () => {
-    const { queues, unknownTasks: unknown, asOf, countFailure } = await ask("queues");
+    const { queues, unknownTasks: unknown, asOf, countFailure, pausedPartitions } = await ask("queues");
     const long = new Set(queues.flatMap((it) => it.tasks).filter((it) => it.hasLongRun).map((it) => it.task));
-    Object.assign(facts, { queues, unknown, asOf, countFailure, long });
+    Object.assign(facts, { queues, unknown, asOf, countFailure, long, parts: pausedPartitions.map((it) => ({ ...it, name: `${it.partition} of ${it.task}` })) });
     return queues;
   };
   let watching = 0, asked = 0;

@@ -263,6 +263,12 @@ pub(crate) struct Audit(Mutex<VecDeque<Action>>);
 impl Audit {
     fn add(&self, action: Action) {
         let mut actions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |kept: &&mut Action| kept.id == action.id && !action.id.as_uuid().is_nil();
+        if let Some(kept) = actions.iter_mut().find(is_same) {
+            // Another request has gone on with it.
+            kept.count += action.count;
+            return;
+        }
         if actions.len() >= ACTIONS_MAX {
             actions.pop_front();
         }

@@ -63,7 +63,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /jobs?state=…&queue=…&task=…&key=…&schedule=…&error=…&limit=50&after=…` | `jobs`, the newest first, and `hasMore`; the next page is that with `after`. `error` is a part of the error, and `*` in it is any text |
+//! | `GET /jobs?state=…&queue=…&partition=…&task=…&key=…&schedule=…&error=…&limit=50&after=…` | `jobs`, the newest first, and `hasMore`; the next page is that with `after`. `error` is a part of the error, and `*` in it is any text |
 //! | `GET /jobs:errors?state=…` (and the others) | `errors`: `task`, `error` with `*` in place of numbers, `count`, `firstAt`, `lastAt`; the most frequent first |
 //! | `GET /jobs/{id}` | the job, with its `payload` and its `attempts` |
 //! | `POST /jobs/{id}/retry`, `/cancel`, `/delete` | 202 and the job; 409 in a state in which this is not possible |
@@ -73,7 +73,7 @@
 //! | `GET /tasks/{name}/limits` | its `limits`, and its `partitions` with the most due jobs, at most 50: `partition`, `due`, `running`, `opensAt`, `pause` |
 //! | `POST /tasks/{name}/partitions/pause`, `…/resume` | body: `partition`, and of a pause as wanted `reason`, and `until` or `forMs`; answer: 202 and the limits |
 //! | `POST /tasks/{name}/limit` | body: `scope`, and `running`, `rate` (`100/1m`), `burst`, `waiting` and `ordered` (`go_on` or `hold` behind a parked job) as wanted, `reason`; or `"reset": true` for those in the code; answer: 202 and the limits. 409 if none was set by hand |
-//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`, with `hasLongRun`, and `held`: the due jobs that a limit holds back, and `oldestOpenMs`: how long the oldest has waited beside them that none does; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for ten seconds (a minute in a deploy) or its schedules fire; also `version` and `knownVersion` if the payloads are too new, and `elsewhere` if a process has it that does not serve their queue |
+//! | `GET /queues` | `queues`: `queue`, `due`, `later`, `retrying`, `running`, `parked`, `oldestMs`, `oldestRunningMs`, `pause`, and the same of its `tasks`, with `hasLongRun`, and of a task with a limit `held`: the due jobs that it holds back, and `oldestOpenMs`: how long the oldest has waited that may start, if none was seen to start for half a minute; `unknownTasks`: `task`, `due`, `schedules` and `nearest` of each task that no living process can run, though its jobs have been due for ten seconds (a minute in a deploy) or its schedules fire; also `version` and `knownVersion` if the payloads are too new, and `elsewhere` if a process has it that does not serve their queue; `pausedPartitions`: `partition`, `task`, `pause` |
 //! | `GET /nodes` | `nodes`: `session`, `label`, `build`, `openedAt`, `hasRunOut`, `queues` (missing for all), `tasks`, `concurrency`, `clockOffsetMs` and `isClockOff`, `pause`, and the `jobs` it has; `orphans`: jobs whose process is gone; `ended`: processes that stopped or were lost (`isLost`, `foundBy`, `jobs`, `isBack`) within the last hour |
 //!
 //! A row has `name`, `kind`, `rule`, `words`, `expression`, `zone`, `periodMs`, `initialDelayMs`, `function`, `source`, `pool`,

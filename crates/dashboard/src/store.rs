@@ -10,7 +10,6 @@
 //! It must never delay an answer that needs no store by more than half a second.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -46,31 +45,54 @@ const LAST_RUNS: u32 = 20;
 const FEW_RUNS: usize = 5;
 /// The time for which their lengths are kept.
 const LENGTHS_KEPT: Duration = Duration::from_secs(60);
-/// The time for which a store without limits is taken to have none.
-const LIMITS_ABSENT_FOR: Duration = Duration::from_secs(300);
 
 /// A store takes so long to be up as a rule.
 const OPENING: TimeDelta = TimeDelta::seconds(10);
 
 /// A due job that waits for so long waits for a process, unless a limit holds it back.
 const WAITS_LONG: Duration = Duration::from_secs(60);
-/// The time for which that has to be seen of a task with a limit: between an end and the next start, one of those that wait may start.
+/// The time for which none of a task with a limit has to start: between an end and the next start, one of those that wait may start.
 const OPEN_FOR: TimeDelta = TimeDelta::seconds(30);
 
-/// By queue and task: since when jobs were seen that wait for long, and that no limit holds back.
+/// By queue and task: the jobs that wait for long, and that no limit holds back.
 #[derive(Default)]
-struct OpenWaits(BTreeMap<(String, String), DateTime<Utc>>);
+struct OpenWaits(BTreeMap<(String, String), OpenWait>);
+
+struct OpenWait {
+    /// Since then none of the task was seen to start.
+    since: DateTime<Utc>,
+    /// When the oldest of them became due.
+    due_at: DateTime<Utc>,
+    /// All due jobs of the task at the last look.
+    jobs: u64,
+}
 
 impl OpenWaits {
-    /// Takes an answer, and returns for each of its rows how long the oldest of such jobs has waited.
-    fn take(&mut self, depths: &[LimitDepth], asked_at: DateTime<Utc>) -> Vec<Option<Duration>> {
-        let former = std::mem::take(&mut self.0);
+    /// Takes an answer, with the last start of a running job of a queue and task as far as it is known; returns for each row how long
+    /// the oldest of such jobs has waited.
+    fn take(
+        &mut self,
+        (depths, asked_at): (&[LimitDepth], DateTime<Utc>),
+        last_start: impl Fn(&LimitDepth) -> Option<DateTime<Utc>>,
+    ) -> Vec<Option<Duration>> {
+        let mut former = std::mem::take(&mut self.0);
         let wait = |depth: &LimitDepth| {
             let oldest = depth.oldest_open.filter(|oldest| *oldest > WAITS_LONG)?;
             let place = (depth.queue.clone(), depth.task.clone());
-            let since = former.get(&place).copied().unwrap_or(asked_at);
-            self.0.insert(place, since);
-            (asked_at - since >= OPEN_FOR).then_some(oldest)
+            let (due_at, jobs) = (asked_at - oldest, depth.open + depth.held);
+            let is_same = |wait: &OpenWait| {
+                // Both instants are those of this clock, a little later than the store's.
+                let is_oldest = due_at - wait.due_at < TimeDelta::seconds(1);
+                is_oldest && jobs >= wait.jobs && last_start(depth).is_none_or(|at| at < wait.since)
+            };
+            let new = || OpenWait { since: asked_at, due_at, jobs };
+            let wait = former
+                .remove(&place)
+                .filter(is_same)
+                .map_or_else(new, |wait| OpenWait { jobs, ..wait });
+            let is_long = asked_at - wait.since >= OPEN_FOR;
+            self.0.insert(place, wait);
+            is_long.then_some(oldest)
         };
         depths.iter().map(wait).collect()
     }
@@ -90,8 +112,6 @@ pub(crate) struct Store {
     running: Arc<Look<Vec<StoredJob>>>,
     limits: Arc<Look<Vec<LimitDepth>>>,
     open_waits: Mutex<OpenWaits>,
-    /// False until a limit was seen.
-    has_limits: Arc<AtomicBool>,
     /// By state: the errors of all its jobs.
     errors: [Arc<Look<JobErrors>>; JobState::ALL.len()],
     /// By task: the time from which a run is long.
@@ -120,6 +140,8 @@ struct Answered {
     was_up: bool,
     /// The error, if the store did not answer.
     failure: Option<String>,
+    /// Why this process, whose session was up before, fires no ticks though the store answers.
+    outage: Option<String>,
 }
 
 /// The schedule of a task, as of the last answer of the store.
@@ -176,7 +198,6 @@ impl Store {
             running: Look::new(),
             limits: Look::new(),
             open_waits: Mutex::default(),
-            has_limits: Arc::default(),
             errors: JobState::ALL.map(|_| Look::new()),
             long: Look::new(),
             known: Mutex::default(),
@@ -325,35 +346,28 @@ impl Store {
         self.running.look((&self.jobs, self.kept_for), LIMIT, running_jobs).await
     }
 
-    /// The due jobs of tasks that have a limit. While none has one, that is asked now and then, and no job is counted.
-    pub(crate) async fn limit_depths(&self) -> Seen<Vec<LimitDepth>> {
-        let (has_limits, look) = (Arc::clone(&self.has_limits), Arc::clone(&self.limits));
-        let is_known = has_limits.load(Ordering::Relaxed);
-        let kept_for = if is_known { self.kept_for } else { LIMITS_ABSENT_FOR };
-        let ask = move |jobs: &Jobs| {
-            if !is_known {
-                if jobs.limits()?.iter().all(|row| row.limit().is_none()) {
-                    return Ok(Vec::new());
-                }
-                has_limits.store(true, Ordering::Relaxed);
-                look.expire();
-            }
-            jobs.limit_depths()
+    /// The due jobs of tasks that have a limit, each with the wait of its oldest job that no limit holds back, if none has started for
+    /// a while. While none has a limit the store counts no job. The first answer may
+    /// take longer.
+    pub(crate) async fn limited(&self, first: Duration) -> Vec<(LimitDepth, Option<Duration>)> {
+        let patience = if self.limits.seen().answer.is_some() { PATIENCE } else { first };
+        let seen = self.limits.look((&self.jobs, self.kept_for), patience, Jobs::limit_depths);
+        let Some((depths, asked_at)) = seen.await.answer else { return Vec::new() };
+        let running = self.known_depths().answer;
+        let last_start = |limited: &LimitDepth| {
+            let (depths, asked_at) = running.as_ref()?;
+            let is_same = |depth: &&QueueDepth| {
+                (&depth.queue, &depth.task) == (&limited.queue, &limited.task)
+            };
+            Some(*asked_at - depths.iter().find(is_same)?.oldest_running?)
         };
-        self.limits.look((&self.jobs, kept_for), PATIENCE, ask).await
-    }
-
-    /// The same, each with the wait of its oldest job that no limit has held back for a while.
-    pub(crate) async fn limited(&self) -> Vec<(LimitDepth, Option<Duration>)> {
-        let Some((depths, asked_at)) = self.limit_depths().await.answer else { return Vec::new() };
         let mut open_waits = self.open_waits.lock().unwrap_or_else(PoisonError::into_inner);
-        let waits = open_waits.take(&depths, asked_at);
+        let waits = open_waits.take((&depths, asked_at), last_start);
         depths.iter().cloned().zip(waits).collect()
     }
 
     /// A visitor has changed limits here.
     pub(crate) fn expire_limits(&self) {
-        self.has_limits.store(true, Ordering::Relaxed);
         self.limits.expire();
     }
 
@@ -433,6 +447,11 @@ impl Store {
         }
     }
 
+    /// Why this process fires no ticks though the store answers, as when its disk is full; none also until its session was up.
+    pub(crate) fn tick_failure(&self) -> Option<String> {
+        self.lock().get().outage.clone()
+    }
+
     /// The failures in a row of a kind of job, as of the last count.
     pub(crate) fn failing(&self, task: &str) -> Option<Failing> {
         let (depths, _) = self.known_depths().answer?;
@@ -486,7 +505,7 @@ impl Store {
             let list = asked.list()?;
             let names = list.iter().map(|schedule| schedule.definition.name.clone());
             let retrying = retrying(jobs, names.filter(|name| may_retry.contains(name)).collect())?;
-            Ok((list, retrying, jobs.pauses()?, jobs.sessions()?))
+            Ok((list, retrying, jobs.pauses()?, jobs.sessions()?, jobs.outage()))
         };
         let answer = self.call_at(Arc::clone(&self.look_places).acquire_owned(), ask).await;
         let answer = answer.and_then(|answer| answer.map_err(Problem::from));
@@ -494,13 +513,14 @@ impl Store {
         let Some(schedules) = known.answer(question) else { return };
         schedules.answered_at = Some(Instant::now());
         match answer {
-            Ok((list, retrying, pauses, sessions)) => {
+            Ok((list, retrying, pauses, sessions, outage)) => {
                 schedules.retrying = retrying;
                 schedules.sessions = sessions.into();
                 let paused = list.iter().filter(|schedule| self.is_paused(schedule));
                 let paused = paused.map(|schedule| schedule.definition.name.clone()).collect();
                 schedules.take(list, paused);
                 schedules.take_pauses(pauses);
+                schedules.take_outage(outage);
             }
             Err(problem) => schedules.fail(problem.detail()),
         }
@@ -561,6 +581,15 @@ impl Answered {
         self.changed.extend(changed);
     }
 
+    fn take_outage(&mut self, outage: Option<String>) {
+        self.was_up |= outage.is_none();
+        let outage = outage.filter(|_| self.was_up);
+        if outage.is_some() != self.outage.is_some() {
+            self.changed.extend(self.by_name.keys().cloned());
+        }
+        self.outage = outage;
+    }
+
     fn fail(&mut self, why: &str) {
         if self.failure.replace(why.to_owned()).is_none() {
             self.changed.extend(self.by_name.keys().cloned());
@@ -574,21 +603,52 @@ mod tests {
 
     #[test]
     fn jobs_that_no_limit_holds_back_wait_once_they_are_seen_at_each_look_for_a_while() {
-        let at = |second| DateTime::from_timestamp(second, 0).unwrap_or_default();
-        let depth = |oldest: Option<u64>| {
-            let mut depth = LimitDepth::empty("default".to_owned(), "send".to_owned());
-            depth.oldest_open = oldest.map(Duration::from_secs);
-            [depth]
-        };
         let mut waits = OpenWaits::default();
-        let mut is = |oldest, second| waits.take(&depth(oldest), at(second))[0].is_some();
+        let mut is =
+            |oldest, second| waits.take((&open(oldest, 9), at(second)), |_| None)[0].is_some();
         assert!(!is(Some(300), 100), "one may just have ended");
-        assert!(!is(Some(305), 129));
-        assert!(is(Some(306), 130));
+        assert!(!is(Some(329), 129));
+        assert!(is(Some(330), 130));
         assert!(!is(Some(60), 135), "that one waits for a moment only");
         assert!(!is(Some(400), 140));
         assert!(!is(None, 160), "none may start");
         assert!(!is(Some(430), 175));
         assert!(is(Some(460), 205));
+    }
+
+    /// A partition at its limit has a free place between an end and the next start.
+    #[test]
+    fn jobs_wait_for_their_limit_while_others_of_their_task_start() {
+        let mut waits = OpenWaits::default();
+        let mut is = |oldest, jobs, second| {
+            waits.take((&open(Some(oldest), jobs), at(second)), |_| None)[0].is_some()
+        };
+        for look in 0..20_u64 {
+            assert!(
+                !is(300 + look, 9_000 + look, 1_000 + 5 * look.cast_signed()),
+                "the oldest has started"
+            );
+        }
+        for look in 0..20_u64 {
+            let second = 2_000 + 5 * look.cast_signed();
+            assert!(!is(300 + 5 * look, 9_000 - look, second), "one of those that are as old");
+        }
+        let mut waits = OpenWaits::default();
+        for look in 0..20_u64 {
+            let (jobs, now) =
+                (open(Some(300 + 5 * look), 9_000 + look), at(1_000 + 5 * look.cast_signed()));
+            assert_eq!(waits.take((&jobs, now), |_| Some(now)), [None], "one has started just now");
+        }
+    }
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(second, 0).unwrap_or_default()
+    }
+
+    fn open(oldest: Option<u64>, jobs: u64) -> [LimitDepth; 1] {
+        let mut depth = LimitDepth::empty("default".to_owned(), "send".to_owned());
+        (depth.oldest_open, depth.open, depth.held) =
+            (oldest.map(Duration::from_secs), 1, jobs - 1);
+        [depth]
     }
 }

@@ -184,12 +184,12 @@ pub(crate) struct Selected(pub(crate) JobFilter);
 
 impl Selected {
     pub(crate) const JOBS: &'static str =
-        "select {job_names} from {s}.list($1, $2, $3, $4, $5, $6, $7, $8)";
+        "select {job_names} from {s}.list($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
     pub(crate) fn command_sql() -> String {
-        let signed = Signed::sql(11);
+        let signed = Signed::sql(12);
         format!(
-            "select done, last from {{s}}.command_jobs($9, $1, $2, $3, $4, $5, $6, $7, $10, {signed}, $8)"
+            "select done, last from {{s}}.command_jobs($10, $1, $2, $3, $4, $5, $6, $7, $11, {signed}, $8, $9)"
         )
     }
 
@@ -225,7 +225,7 @@ impl Selected {
     }
 
     fn with<R>(&self, limit: u32, ask: impl FnOnce(&[Param<'_>]) -> R) -> R {
-        let JobFilter { task, queue, state, key, schedule, has_error, after } = &self.0;
+        let JobFilter { task, queue, partition, state, key, schedule, has_error, after } = &self.0;
         ask(&[
             (task, Type::TEXT),
             (queue, Type::TEXT),
@@ -235,11 +235,12 @@ impl Selected {
             (&after.map(JobId::as_uuid), Type::UUID),
             (&i64::from(limit), Type::INT8),
             (has_error, Type::BOOL),
+            (partition, Type::TEXT),
         ])
     }
 }
 
-/// The pauses that hold, those of queues after those of tasks.
+/// The pauses that hold: those of tasks, of queues, and of partitions.
 pub(crate) const PAUSES: &str =
     "select scope, name, since, until, paused_by, reason from {s}.list_pauses()";
 

@@ -62,6 +62,55 @@ fn lists_begin_with_the_newest_and_read_an_index() {
     }
 }
 
+/// Whatever the planner knows of the table.
+#[test]
+fn jobs_of_a_partition_are_found_beside_many_of_another() {
+    let Some(server) = server() else { return };
+    let (store, mut client) = (builder(server).connect().expect("a store"), client(server));
+    let schema = store.schema().to_owned();
+    let insert = |state: &str, partition: &str, count: u32| {
+        format!(
+            "insert into {schema}.job (id, run_at, created_at, finished_at, state, priority, is_abandoned, max_attempts, payload_version, task, queue, payload, partition)
+             select {schema}.new_id(), now() + interval '1 day', now(), now(), '{state}', 1, false, 1, 0, 'a', 'default', '', '{partition}' from generate_series(1, {count});"
+        )
+    };
+    for (state, partition, count) in [
+        ("ready", "small", 3),
+        ("parked", "small", 2),
+        ("ready", "big", 20_000),
+        ("parked", "big", 5_000),
+    ] {
+        client.batch_execute(&insert(state, partition, count)).expect("jobs");
+    }
+    for statistics in ["", "vacuum analyze"] {
+        let analyze = format!("{statistics} {schema}.job");
+        client.batch_execute(if statistics.is_empty() { "" } else { &analyze }).expect("analyze");
+        for task in ["null", "'a'"] {
+            for (state, partition, found) in [
+                ("null", "small", 5),
+                ("'ready'", "small", 3),
+                ("'parked'", "small", 2),
+                ("null", "none", 0),
+            ] {
+                let list = format!(
+                    "{schema}.list({task}, null, {state}, null, null, null, 50, false, '{partition}')"
+                );
+                let count = client
+                    .query_one(&format!("select count(*) from {list}"), &[])
+                    .expect("a count");
+                assert_eq!(count.get::<_, i64>(0), found, "{list}");
+                let looked = pages(&mut client, &format!("select id from {list}"));
+                assert!(looked < 200, "{list} reads {looked} pages, {statistics}");
+            }
+        }
+    }
+    let cancel = format!(
+        "select done from {schema}.command_all('cancel', p_state => 'ready', p_partition => 'small')"
+    );
+    let looked = pages(&mut client, &cancel);
+    assert!(looked < 500, "{looked} pages for three jobs");
+}
+
 /// Finished jobs lie in rows of hundreds, or of one. Those of one row are not sorted again for each of the others.
 #[test]
 fn the_work_of_a_long_list_grows_with_the_number_of_its_jobs_alone() {

@@ -285,12 +285,24 @@ pub(crate) fn pause_at(row: &Row<'_>) -> rusqlite::Result<(Option<PauseScope>, P
 impl Tx<'_> {
     /// The pauses that hold, those of queues after those of tasks. Almost always there is none.
     pub(crate) fn pauses(&self) -> rusqlite::Result<Vec<JobPause>> {
-        let rows = self.all(
+        self.pauses_by(
             "SELECT scope, name, since, until, paused_by, reason FROM scheduler_pause \
              WHERE scope IN ('queue', 'task') AND (until IS NULL OR until > ?1) ORDER BY scope DESC, name",
-            params![self.now.as_micros()],
-            pause_at,
-        )?;
+        )
+    }
+
+    /// The same and those of partitions, which no poll reads.
+    pub(crate) fn all_pauses(&self) -> rusqlite::Result<Vec<JobPause>> {
+        let mut pauses = self.pauses()?;
+        pauses.extend(self.pauses_by(
+            "SELECT scope, name, since, until, paused_by, reason FROM scheduler_pause \
+             WHERE scope = 'partition' AND (until IS NULL OR until > ?1) ORDER BY name",
+        )?);
+        Ok(pauses)
+    }
+
+    fn pauses_by(&self, sql: &'static str) -> rusqlite::Result<Vec<JobPause>> {
+        let rows = self.all(sql, params![self.now.as_micros()], pause_at)?;
         let paused = |(scope, pause): (Option<PauseScope>, _)| Some(JobPause::new(scope?, pause));
         Ok(rows.into_iter().filter_map(paused).collect())
     }

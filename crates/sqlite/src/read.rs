@@ -25,7 +25,7 @@ const COUNT_OF_TASK: &str = "SELECT count(*) FROM (SELECT 1 FROM scheduler_job I
 macro_rules! selected {
     () => {
         " AND id < ?1 AND (?2 IS NULL OR task = ?2) AND (?3 IS NULL OR queue = ?3) AND (?4 IS NULL OR key = ?4) \
-          AND (?5 IS NULL OR schedule = ?5) AND (?7 = 0 OR error IS NOT NULL) ORDER BY id DESC LIMIT ?6"
+          AND (?5 IS NULL OR schedule = ?5) AND (?7 = 0 OR error IS NOT NULL) AND (?8 IS NULL OR partition = ?8) ORDER BY id DESC LIMIT ?6"
     };
 }
 
@@ -73,11 +73,11 @@ impl Tx<'_> {
                 selected!()
             ));
         }
-        let JobFilter { task, queue, key, schedule, has_error, .. } = filter;
+        let JobFilter { task, queue, partition, key, schedule, has_error, .. } = filter;
         let end = page_end(filter);
         let mut jobs = Vec::new();
         for sql in lists {
-            let selected = params![end, task, queue, key, schedule, limit, has_error];
+            let selected = params![end, task, queue, key, schedule, limit, has_error, partition];
             jobs.extend(self.all(sql, selected, SqliteJob::read_job)?);
         }
         Ok(jobs)
@@ -85,7 +85,7 @@ impl Tx<'_> {
 
     /// The statement that reads the fewest jobs of those in line.
     ///
-    /// They are found by their key, their schedule, their error, or their task if it has few. In all other cases they are walked by
+    /// They are found by their key, their schedule, their partition, their error, or their task if it has few. In all other cases they are walked by
     /// their identities: where many are in line, a page of them is soon full.
     fn ready_sql(&self, filter: &JobFilter) -> rusqlite::Result<&'static str> {
         if filter.key.is_some() {
@@ -105,6 +105,13 @@ impl Tx<'_> {
             return Ok(sql!(
                 "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_schedule \
                  WHERE schedule = ?5 AND state IN ('ready', 'running') AND state = 'ready'",
+                selected!()
+            ));
+        }
+        if filter.partition.is_some() {
+            return Ok(sql!(
+                "SELECT seq, {job} FROM scheduler_job INDEXED BY scheduler_job_of_partition \
+                 WHERE state = 'ready' AND partition IS NOT NULL AND partition = ?8",
                 selected!()
             ));
         }

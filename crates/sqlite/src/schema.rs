@@ -238,6 +238,9 @@ CREATE INDEX scheduler_job_lane ON scheduler_job (task, queue, payload_version, 
 -- A running job takes a place of the limits of its task and partition, and nothing else does.
 CREATE INDEX scheduler_job_partition ON scheduler_job (task, partition) WHERE state = 'running' AND partition IS NOT NULL;
 
+-- For people who look at the jobs of a partition.
+CREATE INDEX scheduler_job_of_partition ON scheduler_job (partition, id) WHERE state = 'ready' AND partition IS NOT NULL;
+
 -- In a partition with order none starts before one that has begun.
 CREATE INDEX scheduler_job_held ON scheduler_job (task, partition, band, run_at, id) WHERE state = 'ready' AND held_until IS NOT NULL;
 

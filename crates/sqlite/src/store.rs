@@ -277,7 +277,7 @@ impl Store for Sqlite {
     }
 
     fn pauses(&self) -> Result<Vec<JobPause>, StoreError> {
-        self.pool.read(|tx| tx.pauses())
+        self.pool.read(|tx| tx.all_pauses())
     }
 
     fn limits(&self) -> Result<Vec<StoredLimit>, StoreError> {

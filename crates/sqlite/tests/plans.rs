@@ -244,6 +244,7 @@ fn requests_do_not_read_the_jobs_of_others() {
         JobFilter { state: Some(JobState::Done), ..JobFilter::default() },
         JobFilter { state: Some(JobState::Ready), has_error: true, ..JobFilter::default() },
         JobFilter { task: text(), ..JobFilter::default() },
+        JobFilter { partition: text(), ..JobFilter::default() },
         JobFilter { key: text(), ..JobFilter::default() },
         JobFilter { schedule: text(), ..JobFilter::default() },
     ] {

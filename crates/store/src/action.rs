@@ -527,6 +527,7 @@ impl fmt::Display for JobFilter {
             ("state", &state),
             ("task", &self.task),
             ("queue", &self.queue),
+            ("partition", &self.partition),
             ("key", &self.key),
             ("schedule", &self.schedule),
         ];

@@ -276,7 +276,7 @@ pub enum PauseScope {
     Task(String),
     /// The jobs in a queue.
     Queue(String),
-    /// Those of a task in a partition. Polls and lists of pauses name none of these.
+    /// Those of a task in a partition. Polls name none of these.
     #[serde(serialize_with = "serialize_partition")]
     Partition(String, String),
 }

@@ -308,6 +308,13 @@ pub(crate) struct LimitRoom<J> {
     pub(crate) head: Option<J>,
 }
 
+impl<J> LimitRoom<J> {
+    /// The number of jobs that may start now.
+    pub(crate) fn starts(&self) -> u32 {
+        self.room.by_running().min(self.by_rate)
+    }
+}
+
 /// The starts that a limit of a task leaves now: the one of a partition, or of all.
 pub(crate) fn limit_room<S: Lanes>(
     store: &S,

@@ -510,6 +510,8 @@ pub struct JobFilter {
     pub task: Option<String>,
     /// In this queue.
     pub queue: Option<String>,
+    /// In this partition.
+    pub partition: Option<String>,
     /// In this state.
     pub state: Option<JobState>,
     /// With this key.

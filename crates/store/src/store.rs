@@ -193,7 +193,7 @@ pub trait Store: Any + Send + Sync + fmt::Debug {
     /// The store does not answer.
     fn schedules(&self) -> Result<Vec<StoredSchedule>, StoreError>;
 
-    /// The pauses of jobs that hold, by scope: first those of tasks.
+    /// The pauses of jobs that hold, by scope: those of tasks, of queues, and of partitions.
     ///
     /// # Errors
     ///

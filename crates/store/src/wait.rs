@@ -73,13 +73,6 @@ impl Room {
         self.opens_at.max(order.held_until).max(resumed).filter(|_| !is_open_end)
     }
 
-    /// Returns true if a job may start.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        let is_closed = self.order.is_some_and(|order| order.is_closed());
-        self.by_running() > 0 && self.opens_at.is_none() && self.pause.is_none() && !is_closed
-    }
-
     /// The number of starts beside those that run, whatever the rate says.
     #[must_use]
     pub fn by_running(&self) -> u32 {
@@ -111,8 +104,7 @@ impl PartitionDepth {
     }
 }
 
-/// The due jobs of a task that has a limit, in a queue: those of partitions in which one may start now, and those that a limit
-/// holds back.
+/// The due jobs of a task that has a limit, in a queue: those that may start now, and those that a limit holds back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LimitDepth {
@@ -120,13 +112,13 @@ pub struct LimitDepth {
     pub queue: String,
     /// The task.
     pub task: String,
-    /// The number of due jobs in partitions in which one may start now.
+    /// The number of due jobs that may start now: in each partition as its limit and the limit of all allow.
     pub open: u64,
-    /// The number of due jobs in the others.
+    /// The number of the other due jobs.
     pub held: u64,
     /// The number of partitions with due jobs in which one may start now.
     pub open_partitions: u64,
-    /// The number of the others.
+    /// The number of the other partitions with due jobs.
     pub held_partitions: u64,
     /// The time for which the oldest due job of a partition has waited in which one may start now.
     pub oldest_open: Option<Duration>,
@@ -151,20 +143,20 @@ pub fn limit_depths<S: Lanes>(
     (task, limits): (&str, &TaskLimits),
     due: impl IntoIterator<Item = ((String, String), (u64, StoreTime))>,
 ) -> Result<Vec<LimitDepth>, S::Error> {
-    let all_open = limit_room(store, limits, &limits.all, None)?.room.is_open();
+    let all = limit_room(store, limits, &limits.all, None)?.starts();
     let mut depths = BTreeMap::<String, LimitDepth>::new();
     for ((queue, lane), (jobs, oldest)) in due {
-        let each = limit_room(store, limits, &limits.each, Some(&lane))?.room;
+        let starts = limit_room(store, limits, &limits.each, Some(&lane))?.starts().min(all);
         let empty = || LimitDepth::empty(queue.clone(), task.to_owned());
         let depth = depths.entry(queue.clone()).or_insert_with(empty);
-        let (counted, partitions) = match all_open && each.is_open() {
-            true => {
-                depth.oldest_open = depth.oldest_open.max(Some(store.now().since(oldest)));
-                (&mut depth.open, &mut depth.open_partitions)
-            }
-            false => (&mut depth.held, &mut depth.held_partitions),
-        };
-        (*counted, *partitions) = (*counted + jobs, *partitions + 1);
+        let open = jobs.min(starts.into());
+        (depth.open, depth.held) = (depth.open + open, depth.held + jobs - open);
+        if open > 0 {
+            depth.open_partitions += 1;
+            depth.oldest_open = depth.oldest_open.max(Some(store.now().since(oldest)));
+        } else {
+            depth.held_partitions += 1;
+        }
     }
     Ok(depths.into_values().collect())
 }

@@ -155,11 +155,13 @@ pub fn a_command_that_is_refused_leaves_no_action<T: TestStore>() {
 pub fn commands_that_are_one_action_are_one_entry<T: TestStore>() {
     let mut given = Given::<T>::store();
     for number in 1..=5 {
-        given.job_of(number, "mail");
+        let partition = Some("acme".to_owned());
+        given.enqueue(NewJob { partition, ..NewJob::new(job(number), "mail") });
     }
     let filter = JobFilter {
         state: Some(JobState::Ready),
         task: Some("mail".to_owned()),
+        partition: Some("acme".to_owned()),
         ..JobFilter::default()
     };
     let page = CommandAll {
@@ -177,7 +179,10 @@ pub fn commands_that_are_one_action_are_one_entry<T: TestStore>() {
     let kept = given.actions();
     assert_eq!((kept.len(), kept[0].count, kept[0].at), (1, 5, begin));
     assert_eq!((kept[0].kind, &*kept[0].verb), (TargetKind::Jobs, "cancel"));
-    assert_eq!((&*kept[0].name, kept[0].task.as_deref()), ("state ready, task mail", Some("mail")));
+    assert_eq!(
+        (&*kept[0].name, kept[0].task.as_deref()),
+        ("state ready, task mail, partition acme", Some("mail"))
+    );
     assert_eq!(kept[0].name, filter.to_string());
     let together = anna(2).in_action(action(2), "error timed out", None);
     for number in 1..=3 {

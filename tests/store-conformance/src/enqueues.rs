@@ -423,6 +423,66 @@ pub fn jobs_with_an_error_are_listed_and_changed_apart<T: TestStore>() {
     assert_eq!(list(&ready, 10), [12, 9, 8]);
 }
 
+/// Those of one partition, of any task and in any state, beside others.
+pub fn fl_jobs_of_a_partition_are_listed_and_changed<T: TestStore>() {
+    let (mut given, id) = Given::<T>::session();
+    let add = |number, task: &str, partition: Option<&str>| {
+        let partition = partition.map(str::to_owned);
+        given.enqueue(NewJob { partition, ..NewJob::new(job(number), task) });
+    };
+    for number in 1..=4 {
+        add(number, "a", Some("x"));
+    }
+    for (number, claimed) in (1..).zip(given.poll(id, &["a"]).jobs) {
+        let end = match number {
+            1 => End::Done,
+            2 => End::Park { error: "no".to_owned() },
+            3 => End::GiveBack,
+            _ => continue,
+        };
+        given.finish(id, claimed.held(), end);
+    }
+    for (number, task, partition) in [(5, "a", Some("y")), (6, "b", Some("x")), (7, "a", None)] {
+        add(number, task, partition);
+    }
+    given.wait(SECOND);
+    let of = JobFilter { partition: Some("x".to_owned()), ..JobFilter::default() };
+    let list = |filter: &JobFilter, limit| -> Vec<u128> {
+        let jobs = given.ask().jobs(filter, limit).unwrap();
+        jobs.iter().map(|job| job.id.as_uuid().as_u128()).collect()
+    };
+    let state = |state| JobFilter { state: Some(state), ..of.clone() };
+    assert_eq!(list(&of, 9), [6, 4, 3, 2, 1]);
+    assert_eq!(
+        (list(&of, 2), list(&JobFilter { after: Some(job(4)), ..of.clone() }, 2)),
+        (vec![6, 4], vec![3, 2])
+    );
+    let states = JobState::ALL.map(|each| list(&state(each), 9));
+    let wanted = |each| match each {
+        JobState::Ready => vec![6, 3],
+        JobState::Running => vec![4],
+        JobState::Parked => vec![2],
+        JobState::Done => vec![1],
+        JobState::Cancelled => vec![],
+    };
+    assert_eq!(states, JobState::ALL.map(wanted));
+    let of_a = JobFilter { task: Some("a".to_owned()), ..of.clone() };
+    assert_eq!(list(&of_a, 9), [4, 3, 2, 1]);
+    let in_none = JobFilter { queue: Some("none".to_owned()), ..of.clone() };
+    assert_eq!(list(&in_none, 9), [0; 0]);
+    assert_eq!(list(&JobFilter { has_error: true, ..of.clone() }, 9), [2]);
+    let all = |action, filter: &JobFilter| {
+        let (filter, signature, not_after) = (filter.clone(), None, given.in_time());
+        let request = CommandAll { action, filter, limit: 9, signature, not_after };
+        given.ask().command_all(&request).unwrap().done
+    };
+    assert_eq!(all(JobAction::Cancel, &state(JobState::Ready)), 2);
+    assert_eq!(all(JobAction::Delete, &state(JobState::Parked)), 1);
+    assert_eq!(all(JobAction::Delete, &state(JobState::Done)), 1);
+    assert_eq!(list(&of, 9), [6, 4, 3]);
+    assert_eq!([given.state(job(5)), given.state(job(7))], [JobState::Ready; 2]);
+}
+
 /// Deletes what has ended, and keys whose time is over.
 fn prune<T: TestStore>(given: &Given<T>) {
     let none = Duration::ZERO;

@@ -639,6 +639,10 @@ impl Generator {
         JobFilter {
             task: self.random.once_in(4).then(|| self.random.pick(&TASKS).to_owned()),
             queue: self.random.once_in(4).then(|| self.random.pick(&QUEUES).to_owned()),
+            partition: self
+                .random
+                .once_in(6)
+                .then(|| self.random.pick(&["", "p-1", "p-2"]).to_owned()),
             state: self.random.once_in(3).then(|| self.random.pick(&JobState::ALL)),
             key: self.random.once_in(6).then(|| self.random.pick(&KEYS).to_owned()),
             schedule: self.random.once_in(6).then(|| self.name()),

@@ -92,6 +92,7 @@ macro_rules! store_conformance {
             fl_a_job_that_was_in_order_keeps_its_wait_without_the_order
             fl_a_paused_partition_waits_and_says_so
             fl_due_jobs_are_counted_by_whether_a_limit_holds_them_back
+            fl_jobs_of_a_partition_are_listed_and_changed
             fl_the_reason_why_a_job_does_not_run_is_the_one_by_which_it_is_not_claimed
             a_key_is_had_by_one_unfinished_job_of_a_task
             r3_r4_of_a_job_that_is_gone_its_identity_is_left

@@ -580,7 +580,7 @@ pub fn fx_a_job_that_is_asked_for_again_and_again_waits_for_the_last_but_not_for
     );
 }
 
-/// Of each task that has a limit: the due jobs of partitions in which one may start, and those that a limit holds back.
+/// Of each task that has a limit: the due jobs that may start, no more than it has room for, and those that a limit holds back.
 pub fn fl_due_jobs_are_counted_by_whether_a_limit_holds_them_back<T: TestStore>() {
     let (mut given, id) = Given::<T>::session();
     given.limit(id, limits("a", running(3), rate(1, MINUTE)), given.now);
@@ -594,8 +594,8 @@ pub fn fl_due_jobs_are_counted_by_whether_a_limit_holds_them_back<T: TestStore>(
     given.wait(SECOND);
     given.add(40, "z");
     let mut expected = LimitDepth::empty("default".to_owned(), "a".to_owned());
-    (expected.open, expected.open_partitions, expected.oldest_open) = (3, 1, Some(SECOND));
-    (expected.held, expected.held_partitions) = (2, 2);
+    (expected.open, expected.open_partitions, expected.oldest_open) = (1, 1, Some(SECOND));
+    (expected.held, expected.held_partitions) = (4, 2);
     assert_eq!(given.ask().limit_depths().unwrap(), [expected.clone()], "`b` has no limit");
     given.poll_for(id, 1);
     (expected.open, expected.open_partitions, expected.oldest_open) = (0, 0, None);

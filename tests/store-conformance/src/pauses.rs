@@ -95,7 +95,13 @@ pub fn a_pause_of_jobs_comes_back_as_it_was<T: TestStore>() {
         let pause = Pause::new(since, until, "ada", "the mail server is down");
         JobPause::new(scope, pause)
     };
-    assert_eq!(given.ask().pauses().unwrap(), [of(task("mail")), of(queue("mail"))]);
+    let partition = PauseScope::Partition("mail".to_owned(), "x".to_owned());
+    let since_then = JobPause::new(
+        partition.clone(),
+        Pause::new(given.now, until, "ada", "the mail server is down"),
+    );
+    pause(&given, partition, until);
+    assert_eq!(given.ask().pauses().unwrap(), [of(task("mail")), of(queue("mail")), since_then]);
     given.wait(SECOND * 10);
     pause(&given, task("mail"), None);
     let pauses = given.ask().pauses().unwrap();
@@ -154,8 +160,8 @@ pub fn fl_a_paused_partition_waits_and_says_so<T: TestStore>() {
     };
     assert_eq!((numbers(&polled), &polled.paused), (vec![2, 3], &Vec::new()));
     assert_eq!(given.poll(id, &["mail", "other"]).next_job, Some(until), "then it is due");
-    assert_eq!(given.ask().pauses().unwrap(), []);
     let held = Pause::new(given.now, Some(until), "ada", "the mail server is down");
+    assert_eq!(given.ask().pauses().unwrap(), [JobPause::new(scope.clone(), held.clone())]);
     let depths = given.ask().partitions("mail", 9).unwrap();
     let shown: Vec<_> = depths.iter().map(|each| (&*each.partition, each.pause.as_ref())).collect();
     assert_eq!(shown, [("x", Some(&held)), ("y", None)]);

@@ -147,6 +147,11 @@ impl Api {
     }
 
     fn no_answer(&self, error: &ureq::Error) -> CliError {
+        if matches!(error, ureq::Error::Timeout(_)) {
+            let what = format!("no answer from {} within {} s", self.base, PATIENCE.as_secs());
+            return CliError::unable(what)
+                .help("the program hangs, or something between drops what it sends");
+        }
         let fault = CliError::unable(format!(
             "no answer from {}: {}",
             self.base,
@@ -325,6 +330,9 @@ pub(super) struct FilterArgs {
     /// In this queue
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
+    /// In this partition
+    #[arg(long, value_name = "NAME")]
+    partition: Option<String>,
     /// With this key
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
@@ -338,8 +346,8 @@ pub(super) struct FilterArgs {
 
 impl FilterArgs {
     pub(super) fn filter(&self) -> JobFilter {
-        let Self { state, task, queue, key, schedule, error } = self.clone();
-        JobFilter { state, task, queue, key, schedule, error, ..JobFilter::default() }
+        let Self { state, task, queue, partition, key, schedule, error } = self.clone();
+        JobFilter { state, task, queue, partition, key, schedule, error, ..JobFilter::default() }
     }
 
     pub(super) fn has_state(&self) -> bool {
@@ -356,6 +364,7 @@ impl FilterArgs {
             ("state", &self.state),
             ("task", &self.task),
             ("queue", &self.queue),
+            ("partition", &self.partition),
             ("key", &self.key),
             ("schedule", &self.schedule),
             ("error", &self.error),

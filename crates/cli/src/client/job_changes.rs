@@ -10,7 +10,7 @@ use crate::error::CliError;
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ChangeArgs {
     /// The identities of the jobs; or say which jobs with --state and the like
-    #[arg(value_name = "ID", conflicts_with_all = ["state", "task", "queue", "key", "schedule", "error", "dry_run"])]
+    #[arg(value_name = "ID", conflicts_with_all = ["state", "task", "queue", "partition", "key", "schedule", "error", "dry_run"])]
     ids: Vec<String>,
     #[command(flatten)]
     filter: FilterArgs,

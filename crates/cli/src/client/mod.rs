@@ -170,6 +170,9 @@ fn row(action: &Action, times: TimeFormat) -> Vec<Cell> {
         (Some(job), ..) => format!("{} of {}", plain(job), plain(&action.task)),
         (None, Some(queue), ..) => format!("queue {}", plain(queue)),
         (None, None, Some(node), _) => format!("node {}", plain(node)),
+        _ if action.partition.is_some() => {
+            format!("partition {} of {}", text(&action.partition), plain(&action.task))
+        }
         (.., Some(words)) => format!("{}: {}", action.count, plain(words)),
         (.., None) => text(&action.schedule.clone().or(Some(action.task.clone()))),
     };

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use scheduler_api::{
-    Depth, EndedNode, Info, JobError, JobErrors, Nodes, Pause, Queue, QueueTask, Queues, Task,
-    Tasks, UnknownTask,
+    Depth, EndedNode, Info, JobError, JobErrors, Nodes, Pause, PausedPartition, Queue, QueueTask,
+    Queues, Task, Tasks, UnknownTask,
 };
 use serde::Serialize;
 
@@ -178,11 +178,11 @@ impl StatusItems {
         let sum = |count: fn(&Queue) -> u64| queues.iter().map(count).sum::<u64>();
         let parked = sum(|queue| queue.depth.parked);
         if parked > 0 {
-            self.errors(("parked", 1), format!("{} parked", jobs(parked)), api)?;
+            self.errors(("parked", 1), parked, "parked", api)?;
         }
         let retrying = sum(|queue| queue.depth.retrying);
         if retrying > 0 {
-            self.errors(("ready", OUTAGE), format!("{} to be tried again", jobs(retrying)), api)?;
+            self.errors(("ready", OUTAGE), retrying, "to be tried again", api)?;
         }
         for queue in queues {
             for job in queue.tasks.iter().filter(|job| job.has_long_run) {
@@ -192,6 +192,10 @@ impl StatusItems {
             }
         }
         self.of_queues(queues);
+        for PausedPartition { partition, task, pause } in &answer.paused_partitions {
+            let of = format!("partition {} of {}", plain(partition), plain(task));
+            self.add(false, format!("{of} paused{}", decided(self.store_now, pause)), "");
+        }
         self.of_nodes(&api.get("/nodes")?);
         for task in &answer.unknown_tasks {
             self.of_unknown(task);
@@ -221,15 +225,19 @@ impl StatusItems {
     fn errors(
         &mut self,
         (state, least): (&str, u64),
-        what: String,
+        all: u64,
+        what: &str,
         api: &Api,
     ) -> Result<(), CliError> {
         let found: JobErrors = api.get(&format!("/jobs:errors?state={state}"))?;
         let is_problem = |group: &JobError| group.count >= least;
-        self.add(least == 1 || found.errors.iter().any(is_problem), what, "");
+        let is_any = least == 1 || found.errors.iter().any(is_problem);
+        self.add(is_any, format!("{} {what}", jobs(all)), "");
         for group in found.errors.iter().take(LISTED_MAX) {
-            let what = format!("{} × {}", group.count, plain(&group.task));
-            self.add(is_problem(group), what, plain(&group.error));
+            // Both numbers change, and were not asked for at once.
+            let what = format!("{} × {}", group.count.min(all), plain(&group.task));
+            let since = self.age(", for ", &group.first_at, "");
+            self.add(is_problem(group), what, plain(&group.error) + &since);
         }
         Ok(())
     }
@@ -237,8 +245,9 @@ impl StatusItems {
     fn of_queues(&mut self, queues: &[Queue]) {
         let is_slow = |queue: &&Queue| {
             let waits = |task: &QueueTask| {
-                // Jobs that a limit holds back wait for no process.
-                let oldest = if task.held > 0 { task.oldest_open_ms } else { task.depth.oldest_ms };
+                // Jobs of a task with a limit may wait for others, and for no process.
+                let oldest =
+                    if task.held.is_some() { task.oldest_open_ms } else { task.depth.oldest_ms };
                 oldest.is_some_and(|ms| ms > WAIT_MAX_MS) && task.pause.is_none()
             };
             queue.pause.is_none() && queue.tasks.iter().any(waits)

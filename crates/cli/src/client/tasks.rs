@@ -377,7 +377,8 @@ fn next(task: &Task, now: Option<DateTime<Utc>>) -> String {
         })
     };
     if !task.is_paused {
-        return shown(&task.next).unwrap_or_else(|| "-".to_owned());
+        let none = if task.store_failure.is_some() { "unknown" } else { "-" };
+        return shown(&task.next).unwrap_or_else(|| none.to_owned());
     }
     let end = task.pause.clone().unwrap_or_default();
     match shown(&end.until) {

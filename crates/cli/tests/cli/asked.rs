@@ -104,6 +104,13 @@ fn ticks_of_durable_tasks_are_compared_with_the_clock_of_the_store() {
     let stub = Stub::of(vec![("GET /api/v1/tasks", 200, answer.to_string())]);
     let list = ask(&stub, &["list"]).output;
     assert!(list.contains("in 30m") && list.contains("ticked 2m ago"), "{list}");
+    let mut away = tick();
+    away["next"] = Value::Null;
+    away["storeFailure"] = "connection refused".into();
+    let answer = json!({ "now": now, "tasks": [away] });
+    let stub = Stub::of(vec![("GET /api/v1/tasks", 200, answer.to_string())]);
+    let list = ask(&stub, &["list"]).output;
+    assert!(list.contains("unknown"), "as the page says it: {list}");
 }
 
 #[test]
@@ -251,11 +258,22 @@ fn jobs_are_listed_page_by_page() {
         json!({ "jobs": jobs, "hasMore": has_more }).to_string()
     };
     let stub = Stub::in_berlin(vec![
-        ("GET /api/v1/jobs?limit=3&queue=a%20b&state=parked", 200, page(&["1", "2"], true)),
-        ("GET /api/v1/jobs?after=2&limit=1&queue=a%20b&state=parked", 200, page(&["3"], true)),
+        (
+            "GET /api/v1/jobs?limit=3&partition=x%2F1&queue=a%20b&state=parked",
+            200,
+            page(&["1", "2"], true),
+        ),
+        (
+            "GET /api/v1/jobs?after=2&limit=1&partition=x%2F1&queue=a%20b&state=parked",
+            200,
+            page(&["3"], true),
+        ),
         ("GET /api/v1/jobs?limit=50", 200, page(&[], false)),
     ]);
-    let answer = ask(&stub, &["jobs", "list", "--state", "parked", "--queue", "a b", "-n", "3"]);
+    let answer = ask(
+        &stub,
+        &["jobs", "list", "--state", "parked", "--queue", "a b", "--partition", "x/1", "-n", "3"],
+    );
     let expected = "\
 ID   TASK   STATE    QUEUE     WHEN                                   ATTEMPTS   ERROR
 1    mail   parked   default   ended Fri 2026-03-27 13:00:05 +01:00   1 of 3     mailbox \u{fffd}[31mfull
@@ -501,7 +519,7 @@ fn an_address_with_https_where_no_tls_is_spoken_says_so() {
 
 /// A program with a store, and what is wrong there.
 fn outage(queues: (u16, String)) -> Stub {
-    let info = json!({ "zone": "UTC", "sections": ["tasks", "jobs"], "down": ["shop::report"] });
+    let info = json!({ "now": "2026-03-27T12:00:00Z", "zone": "UTC", "sections": ["tasks", "jobs"], "down": ["shop::report"] });
     let nodes = json!({
         "nodes": [
             { "label": "web-1", "hasRunOut": false, "isClockOff": true, "clockOffsetMs": -90_000.0 },
@@ -516,14 +534,15 @@ fn outage(queues: (u16, String)) -> Stub {
         "orphans": [{ "id": "8", "task": "mail" }],
     });
     let errors = |count: u64, error: &str| {
-        json!({ "errors": [{ "task": "pay", "error": error, "count": count }] }).to_string()
+        json!({ "errors": [{ "task": "pay", "error": error, "count": count, "firstAt": "2026-03-27T11:59:00Z" }] })
+            .to_string()
     };
     Stub::of(vec![
         ("GET /api/v1/info", 200, info.to_string()),
         ("GET /api/v1/tasks", 200, tasks()),
         ("GET /api/v1/queues", queues.0, queues.1),
         ("GET /api/v1/nodes", 200, nodes.to_string()),
-        ("GET /api/v1/jobs:errors?state=parked", 200, errors(3, "no such card")),
+        ("GET /api/v1/jobs:errors?state=parked", 200, errors(4, "no such card")),
         ("GET /api/v1/jobs:errors?state=ready", 200, errors(50, "POST *: Service Unavailable")),
     ])
 }
@@ -540,19 +559,21 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
     let unknown = json!([{ "task": "pya", "due": 1, "nearest": "pay" },
         { "task": "geo", "due": 5, "elsewhere": "web-1 has it, but serves only mail" }]);
     // They wait for jobs of their own partitions.
-    let held = json!({ "queue": "bulk", "due": 9, "oldestMs": 90_000.0, "tasks": [{ "task": "send", "due": 9, "held": 7, "oldestMs": 90_000.0 }] });
+    let held = json!({ "queue": "bulk", "due": 9, "oldestMs": 90_000.0, "tasks": [
+        { "task": "send", "due": 8, "held": 7, "oldestMs": 90_000.0 }, { "task": "call", "due": 1, "held": 0, "oldestMs": 90_000.0 }] });
     // Beside such jobs others wait that no limit holds back.
     let open = json!({ "queue": "fair", "due": 9, "oldestMs": 80_000.0, "tasks": [{ "task": "send", "due": 9, "held": 7, "oldestMs": 80_000.0, "oldestOpenMs": 70_000.0 }] });
-    let queues = json!({ "queues": [queue, paused, held, open], "unknownTasks": unknown });
+    let partitions = json!([{ "partition": "acme", "task": "send", "pause": { "by": "ada", "reason": "floods" } }]);
+    let queues = json!({ "queues": [queue, paused, held, open], "unknownTasks": unknown, "pausedPartitions": partitions });
     let stub = outage((200, queues.to_string()));
     let answer = ask(&stub, &["status"]);
     let expected = "\
 ✖ DOWN: critical: shop::report
 ✖ failing: shop::report, 2 in a row
 ✖ 3 jobs parked
-✖ 3 × pay: no such card
+✖ 3 × pay: no such card, for 1m
 ✖ 54 jobs to be tried again
-✖ 50 × pay: POST *: Service Unavailable
+✖ 50 × pay: POST *: Service Unavailable, for 1m
 ✖ a job of pay runs: for 12m in queue mail
 ✖ 4 jobs due: for 1m 30s in queue mail
 ✖ 9 jobs due: for 1m 20s in queue fair
@@ -564,6 +585,7 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
 ✖ no process runs geo: 5 jobs due; web-1 has it, but serves only mail
 ‖ 1 paused: purge by ops, migration
 ‖ queue slow paused by ops, move: 10 jobs wait, 4 of them with an error
+‖ partition acme of send paused by ada, floods
 ‖ node web-1: was lost, and is back
 ‖ node web-5 paused by ada, a disk
 ";
@@ -571,7 +593,7 @@ fn the_status_names_what_is_wrong_in_tasks_jobs_queues_and_nodes() {
     assert_eq!(answer.code, 1);
     let answer = ask(&stub, &["status", "--json"]);
     let json: Value = serde_json::from_str(&answer.output).unwrap();
-    assert_eq!((&json["isWell"], json["items"].as_array().unwrap().len()), (&false.into(), 19));
+    assert_eq!((&json["isWell"], json["items"].as_array().unwrap().len()), (&false.into(), 20));
     assert_eq!((json["items"][2]["what"].as_str(), answer.code), (Some("3 jobs parked"), 1));
 }
 

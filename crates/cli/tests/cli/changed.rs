@@ -102,6 +102,7 @@ report would run: 0 0 9 * * MON-FRI (09:00, Monday to Friday) in Europe/Berlin
 #[test]
 fn actions_are_listed() {
     let actions = json!({ "hasMore": true, "actions": [
+        { "id": "a6", "at": "2026-03-27T11:00:00Z", "who": "ada", "action": "pause", "task": "send", "partition": "acme", "count": 1, "note": "floods" },
         { "id": "a5", "at": "2026-03-27T11:00:00Z", "who": "ops", "action": "pause", "task": "*", "queue": "mail",
           "note": "outage", "from": "10.0.0.7", "node": "web-1" },
         { "id": "a4", "at": "2026-03-27T10:59:50Z", "who": "anna", "role": "shop_dba", "action": "retry", "task": "mail",
@@ -123,6 +124,7 @@ fn actions_are_listed() {
     ]);
     let expected = "\
 AT                               WHO                    ACTION       ON                              NOTE                   FROM
+Fri 2026-03-27 12:00:00 +01:00   ada                    pause        partition acme of send          floods
 Fri 2026-03-27 12:00:00 +01:00   ops                    pause        queue mail                      outage                 10.0.0.7 at web-1
 Fri 2026-03-27 11:59:50 +01:00   anna (role shop_dba)   retry        17 of mail
 Fri 2026-03-27 11:59:30 +01:00   ops                    retry        2000: parked, error timed out                          at web-2

@@ -27,7 +27,7 @@ pub(crate) struct StoreAnswer {
     pub(crate) is_up: bool,
     /// And when they were asked for.
     pub(crate) depths: Option<(Arc<Vec<QueueDepth>>, DateTime<Utc>)>,
-    pub(crate) limited: Option<Arc<Vec<LimitDepth>>>,
+    pub(crate) limited: Vec<(LimitDepth, Option<Duration>)>,
     pub(crate) pauses: Option<Vec<JobPause>>,
     pub(crate) unknown: Vec<UnknownTask>,
     pub(crate) sessions: Arc<[SessionInfo]>,
@@ -257,7 +257,17 @@ fn jobs(page: &mut Exposition, app: &App, found: &StoreAnswer) {
         "Time since the oldest running job was claimed, or 0.",
         ages(|depth| depth.oldest_running),
     );
-    limits(page, found.limited.as_deref().map_or(&[][..], |limited| limited));
+    limits(page, &found.limited);
+    paused(page, found, depths);
+    page.gauge(
+        "scheduler_task_unknown",
+        "1 for a task that no living process has, or with newer payloads than all know, though its jobs are due or its schedule fires.",
+        found.unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
+    );
+}
+
+/// The queues and the partitions that are paused.
+fn paused(page: &mut Exposition, found: &StoreAnswer, depths: &[QueueDepth]) {
     let queues = depths.iter().map(|depth| (&*depth.queue, false));
     let paused = found.pauses.iter().flatten().filter_map(|paused| match &paused.scope {
         PauseScope::Queue(queue) => Some((&**queue, true)),
@@ -272,10 +282,16 @@ fn jobs(page: &mut Exposition, app: &App, found: &StoreAnswer) {
         "1 while the jobs of the queue are paused, otherwise 0.",
         queues.iter().map(|(queue, paused)| sample([("queue", *queue)], f64::from(*paused))),
     );
+    let mut partitions = BTreeMap::<&str, u32>::new();
+    for paused in found.pauses.iter().flatten() {
+        if let PauseScope::Partition(task, _) = &paused.scope {
+            *partitions.entry(task).or_default() += 1;
+        }
+    }
     page.gauge(
-        "scheduler_task_unknown",
-        "1 for a task that no living process has, or with newer payloads than all know, though its jobs are due or its schedule fires.",
-        found.unknown.iter().map(|unknown| sample([("task", &*unknown.task)], 1.0)),
+        "scheduler_task_paused_partitions",
+        "Partitions of the task whose jobs are paused; missing while none is.",
+        partitions.iter().map(|(task, count)| sample([("task", *task)], f64::from(*count))),
     );
 }
 
@@ -283,9 +299,9 @@ fn jobs(page: &mut Exposition, app: &App, found: &StoreAnswer) {
 type OpenAndHeld = fn(&LimitDepth) -> [u64; 2];
 
 /// The due jobs that limits let start now, and those that they hold back.
-fn limits(page: &mut Exposition, limited: &[LimitDepth]) {
+fn limits(page: &mut Exposition, limited: &[(LimitDepth, Option<Duration>)]) {
     let samples = |read: OpenAndHeld| {
-        limited.iter().flat_map(move |depth| {
+        limited.iter().flat_map(move |(depth, _)| {
             let labels = [("queue", &*depth.queue), ("task", &*depth.task)];
             ["open", "held"].into_iter().zip(read(depth)).map(move |(state, count)| {
                 sample(labels.into_iter().chain([("state", state)]), count as f64)
@@ -294,7 +310,7 @@ fn limits(page: &mut Exposition, limited: &[LimitDepth]) {
     };
     page.gauge(
         "scheduler_limited_jobs",
-        "Due jobs of tasks with a limit, in partitions in which one may start now, and in those that a limit holds back.",
+        "Due jobs of tasks with a limit: those that may start now, and those that a limit holds back.",
         samples(|depth| [depth.open, depth.held]),
     );
     page.gauge(
@@ -304,10 +320,10 @@ fn limits(page: &mut Exposition, limited: &[LimitDepth]) {
     );
     page.gauge(
         "scheduler_limited_oldest_open_seconds",
-        "Time for which the oldest due job has waited in a partition in which one may start now, otherwise 0.",
-        limited.iter().map(|depth| {
+        "Time for which the oldest due job has waited that limits let start now, if none of its task started for half a minute, otherwise 0.",
+        limited.iter().map(|(depth, wait)| {
             let labels = [("queue", &*depth.queue), ("task", &*depth.task)];
-            sample(labels, depth.oldest_open.unwrap_or_default().as_secs_f64())
+            sample(labels, wait.unwrap_or_default().as_secs_f64())
         }),
     );
 }

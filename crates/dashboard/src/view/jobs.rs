@@ -6,7 +6,7 @@ use scheduler::store::{
     JobAttempt as StoredAttempt, JobPause, JobProgress, JobState, JobWait, PauseScope, QueueDepth,
     SessionInfo, StoredJob, StoredPayload,
 };
-use scheduler_api::{Depth, Job, JobAttempt, Payload, Queue, QueueTask, Wait};
+use scheduler_api::{Depth, Job, JobAttempt, PausedPartition, Payload, Queue, QueueTask};
 use serde_json::Value;
 
 use super::cut;
@@ -44,11 +44,8 @@ pub(crate) fn job_detail(
 /// A job without its payload, which is not for all.
 fn row(app: &App, mut job: StoredJob, waits: &[JobWait]) -> Result<Job, Problem> {
     let waits = waits.iter().find(|wait| wait.id == job.id);
-    let mut waits = waits.map(|waits| wait(app, waits)).transpose()?;
     let sessions = app.store()?.sessions();
-    if let Some(Wait { text, .. }) = waits.as_mut().filter(|waits| waits.reason == "no_process") {
-        *text = no_process(&job, &sessions).unwrap_or_else(|| text.clone());
-    }
+    let waits = waits.map(|waits| wait(app, waits, no_process(&job, &sessions))).transpose()?;
     job.payload = StoredPayload::default();
     let errors = job.attempts.iter_mut().map(|past| &mut past.error).chain(&mut job.error);
     errors.for_each(|error| *error = app.options.redacted(error));
@@ -188,6 +185,19 @@ pub(crate) fn queues(
         queue.tasks.push(QueueTask { task, depth: of_task, pause, ..QueueTask::default() });
     }
     Ok(queues.into_values().collect())
+}
+
+/// The partitions among these pauses.
+pub(crate) fn paused_partitions(app: &App, pauses: &[JobPause]) -> Vec<PausedPartition> {
+    let of = |paused: &JobPause| match &paused.scope {
+        PauseScope::Partition(task, partition) => Some(PausedPartition {
+            partition: partition.clone(),
+            task: task.clone(),
+            pause: pause_in(app, &paused.pause),
+        }),
+        PauseScope::Task(_) | PauseScope::Queue(_) => None,
+    };
+    pauses.iter().filter_map(of).collect()
 }
 
 fn add(sum: &mut Depth, depth: &Depth) {

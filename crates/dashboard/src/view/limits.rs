@@ -42,15 +42,17 @@ pub(crate) fn partition(app: &App, depth: &PartitionDepth) -> Partition {
     }
 }
 
-/// Why a job that is ready does not run.
-pub(crate) fn wait(app: &App, wait: &JobWait) -> Result<Wait, Problem> {
+/// Why a job that is ready does not run; with these words if no process runs it.
+pub(crate) fn wait(app: &App, wait: &JobWait, no_process: Option<String>) -> Result<Wait, Problem> {
     let mut reason = wait.reason.clone();
     let mut pause = None;
     if let WaitReason::Paused { pause: stored, .. } = &mut reason {
         stored.reason = app.options.redacted(&stored.reason);
         pause = Some(pause_in(app, stored));
     }
-    Ok(Wait { text: reason.to_string(), pause, ..by_name(wait)? })
+    let no_process = no_process.filter(|_| reason == WaitReason::NoProcess);
+    let text = no_process.unwrap_or_else(|| reason.to_string());
+    Ok(Wait { text, pause, ..by_name(wait)? })
 }
 
 #[cfg(test)]

@@ -21,7 +21,9 @@ use crate::app::App;
 use crate::problem::Problem;
 
 pub(crate) use crate::view::action::action;
-pub(crate) use crate::view::jobs::{job, job_detail, queues, sees_payload, state_of};
+pub(crate) use crate::view::jobs::{
+    job, job_detail, paused_partitions, queues, sees_payload, state_of,
+};
 pub(crate) use crate::view::limits::{limit, partition};
 pub(crate) use crate::view::nodes::nodes;
 pub(crate) use crate::view::runs::{Page, runs, throughput, timeline};

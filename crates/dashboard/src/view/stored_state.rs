@@ -1,6 +1,7 @@
 //! The state of a durable task in the store, and pauses there.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use scheduler::chrono::{DateTime, Utc};
 use scheduler::store::{Next, StoredPause, StoredSchedule};
@@ -28,11 +29,20 @@ pub(super) fn add_stored_state(row: &mut Task, app: &App) {
             if let (None, Some(retrying)) = (&row.first_failure, store.retrying(&row.name)) {
                 row.first_failure = Some(shown(app, &retrying.first_error));
             }
+            row.store_failure = store.tick_failure();
+            row.next = row.next.take().filter(|_| row.store_failure.is_none());
         }
         // A kind of job: its pause is in its snapshot.
         KnownSchedule::Absent => {}
         KnownSchedule::Unanswered(why) => row.store_failure = Some(why),
     }
+}
+
+/// True of a durable schedule while this process fires no ticks.
+pub(super) fn fires_no_ticks(app: &App, name: &str) -> bool {
+    let is_down = |store: &&Arc<Store>| store.tick_failure().is_some();
+    let store = app.store().ok().filter(is_down);
+    store.is_some_and(|store| matches!(store.known(name), KnownSchedule::Stored(_)))
 }
 
 /// The next ticks of a durable task, and the zone of its rule if that is a cron expression; `None` if the store has no

@@ -9,7 +9,7 @@ use scheduler_api::{Counters, Durations, LastRun, Pause, Preview, Recent, Skippe
 use scheduler_expr::CronExpression;
 
 use super::shown;
-use super::stored_state::{add_stored_state, stored_next_times};
+use super::stored_state::{add_stored_state, fires_no_ticks, stored_next_times};
 use crate::app::App;
 use crate::times::{instant, marked, millis, now};
 
@@ -75,6 +75,9 @@ pub(crate) fn next_times(
     task: &TaskSnapshot,
     count: usize,
 ) -> (Vec<DateTime<Utc>>, Zone) {
+    if fires_no_ticks(app, control.name()) {
+        return (Vec::new(), task.facts.zone);
+    }
     let stored = stored_next_times(app, control.name(), count);
     let (mut times, zone) = stored.unwrap_or_else(|| (control.next_fire_times(count), None));
     if times.is_empty() {

@@ -122,16 +122,17 @@ pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
     let (depths, as_of) = seen.or_unanswered()?;
     let unknown = store.unknown_tasks(&depths);
     let long_from = store.long_from(&depths).await;
-    let mut queues = view::queues(&app, &store.queues(&depths), &depths, &store.pauses())?;
+    let pauses = store.pauses();
+    let mut queues = view::queues(&app, &store.queues(&depths), &depths, &pauses)?;
     for job in queues.iter_mut().flat_map(|queue| &mut queue.tasks) {
         let from = long_from.get(&job.task).map(|from| millis(*from));
         job.has_long_run = from.is_some() && job.depth.oldest_running_ms > from;
     }
-    for (depth, wait) in store.limited().await {
+    for (depth, wait) in store.limited(LIMIT).await {
         let of_queue = queues.iter_mut().filter(|queue| queue.queue == depth.queue);
         let jobs = of_queue.flat_map(|queue| &mut queue.tasks);
         for job in jobs.filter(|job| job.task == depth.task) {
-            (job.held, job.oldest_open_ms) = (depth.held, wait.map(millis));
+            (job.held, job.oldest_open_ms) = (Some(depth.held), wait.map(millis));
         }
     }
     Ok(Json(Queues {
@@ -139,6 +140,7 @@ pub(super) async fn queues(State(app): State<Arc<App>>) -> Answer<Queues> {
         as_of: instant(as_of - app.clock_offset()),
         queues,
         unknown_tasks: unknown.iter().map(by_name).collect::<Result<_, _>>()?,
+        paused_partitions: view::paused_partitions(&app, &pauses),
         count_failure,
     }))
 }

@@ -53,7 +53,7 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
             store.look_if_old().await;
             let is_up = store.outage().await.is_none();
             let depths = store.depths(PATIENCE).await.answer;
-            let limited = store.limit_depths().await.answer.map(|(limited, _)| limited);
+            let limited = store.limited(PATIENCE).await;
             let pauses = store.failure().is_none().then(|| store.pauses());
             let sessions = store.failure().is_none().then(|| store.sessions());
             let unknown = depths.as_ref().map(|(depths, _)| store.unknown_tasks(depths));

@@ -49,6 +49,7 @@ impl Search {
         let filter = store::JobFilter {
             task: text(filter.task),
             queue: text(filter.queue),
+            partition: text(filter.partition),
             state: state
                 .map(|word| view::state_of(&word).ok_or_else(|| unknown(&word)))
                 .transpose()?,
@@ -142,6 +143,7 @@ impl Search {
         let conditions = [
             ("task", filter.task.as_deref()),
             ("queue", filter.queue.as_deref()),
+            ("partition", filter.partition.as_deref()),
             ("key", filter.key.as_deref()),
             ("schedule", filter.schedule.as_deref()),
             ("error", self.error.as_deref()),
@@ -211,12 +213,16 @@ impl Search {
         let mut groups = BTreeMap::<(String, String), Group>::new();
         let after = self.each(jobs, app, |job| {
             let Some(error) = &job.error else { return Ok(()) };
-            let pattern = pattern_of(&app.options.redacted(error));
-            let group = groups.entry((job.task.clone(), pattern)).or_default();
-            let failed_at = job.attempts.last().map(|attempt| attempt.ended_at);
-            let at = job.finished_at.or(failed_at);
+            let pattern = |error: &str| pattern_of(&app.options.redacted(error));
+            let of_job = pattern(error);
+            // It has failed so since the first of its last attempts that did.
+            let attempts = job.attempts.iter().rev();
+            let first = attempts.take_while(|attempt| pattern(&attempt.error) == of_job).last();
+            let at = job.finished_at.or(job.attempts.last().map(|attempt| attempt.ended_at));
+            let first = first.map(|attempt| attempt.ended_at).or(at);
+            let group = groups.entry((job.task.clone(), of_job)).or_default();
             group.count += 1;
-            group.first = group.first.into_iter().chain(at).min();
+            group.first = group.first.into_iter().chain(first).min();
             group.last = group.last.max(at);
             Ok(())
         })?;
@@ -251,7 +257,8 @@ const PART_CHARS_MIN: usize = 8;
 
 /// Returns the first line of an error, with `*` in place of numbers and identities.
 fn pattern_of(error: &str) -> String {
-    let line = error.lines().next().unwrap_or_default();
+    // The remedy is with the job itself.
+    let line = error.lines().next().unwrap_or_default().split("; help:").next().unwrap_or_default();
     let cut: String = line.chars().take(CHARS_MAX).collect();
     let is_of_word = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '_';
     let identity = |word: &str| is_numbered(word) && word.len() >= IDENTITY_CHARS_MIN;
@@ -310,6 +317,7 @@ mod tests {
             ("order 550e8400-e29b-41d4-a716-446655440000 is unknown", "order * is unknown"),
             ("utf8 of web-1:\nline 2", "utf8 of web-*:"),
             ("no number", "no number"),
+            ("no field `x`; help: a type that has changed needs", "no field `x`"),
             ("", ""),
         ] {
             assert_eq!(pattern_of(error), pattern);

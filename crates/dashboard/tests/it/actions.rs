@@ -215,6 +215,9 @@ fn a_change_of_all_jobs_that_match_answers_in_time_and_goes_on_as_one_action() {
         assert_eq!(actions(&served, "")[0]["count"], json!(count), "{verb}");
     }
     assert_eq!(actions(&served, "").len(), 3, "each is one action");
+    store.set(Mood::IsAway);
+    let own: Vec<_> = actions(&served, "").iter().map(|action| action["count"].clone()).collect();
+    assert_eq!(own, [json!(count), json!(count), json!(count)], "also as this process knows it");
     served.stop();
 }
 
@@ -245,6 +248,9 @@ fn a_pause_of_very_many_tasks_answers_in_time_and_goes_on_as_one_action() {
         assert_eq!((&found["count"], &found["action"]), (&json!(8), &json!(verb)), "{found}");
     }
     assert_eq!(actions(&served, "").len(), 2, "each is one action");
+    store.set(Mood::IsAway);
+    let own: Vec<_> = actions(&served, "").iter().map(|action| action["count"].clone()).collect();
+    assert_eq!(own, [json!(8), json!(8)], "also as this process knows it");
     served.stop();
 }
 

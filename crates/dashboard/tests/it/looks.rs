@@ -151,6 +151,29 @@ fn a_store_that_answers_and_renews_no_lease_is_not_up_and_says_why() {
     served.stop();
 }
 
+/// Its disk is full: what it would fire is not known, whatever its rows say.
+#[test]
+fn a_durable_task_promises_no_run_while_its_process_fires_no_ticks() {
+    let store = Moody::new();
+    let served = with_store(&dashboard(), &store, |builder| {
+        builder.task("feed", Schedule::fixed_rate("1h").durable(), |_| {})
+    });
+    let row = || {
+        let tasks = served.get("/api/v1/tasks").json()["tasks"].clone();
+        tasks.as_array().unwrap().iter().find(|row| row["name"] == "feed").unwrap().clone()
+    };
+    eventually(|| row()["next"].is_string().then_some(()));
+    store.set(Mood::RefusesWrites);
+    let down = eventually(|| Some(row()).filter(|row| row["storeFailure"].is_string()));
+    assert!(down["storeFailure"].as_str().unwrap().contains("disk is full"), "{down}");
+    assert!(down["next"].is_null(), "{down}");
+    assert_eq!(served.get("/api/v1/tasks/feed/next").json()["times"], json!([]));
+    store.set(Mood::Answers);
+    let up = eventually(|| Some(row()).filter(|row| row["next"].is_string()));
+    assert!(up["storeFailure"].is_null(), "{up}");
+    served.stop();
+}
+
 /// A program with jobs through which a search looks until the test lets it go on, and how to let one go on.
 fn with_slow_searches() -> (Served, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let ((begun, begins), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());

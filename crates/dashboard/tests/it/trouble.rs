@@ -153,6 +153,23 @@ fn d23_jobs_that_are_tried_again_are_counted_in_a_paused_queue_and_found_behind_
 }
 
 #[test]
+fn a_group_of_errors_begins_with_the_first_attempt_that_has_failed_so() {
+    let served =
+        with_store(&dashboard(), &Moody::new(), |builder| builder.tasks(scheduler::tasks![charge]));
+    let id = jobs(&served).enqueue(charge::job(7)).unwrap().id();
+    let group = || {
+        let errors = served.get("/api/v1/jobs:errors?state=ready").json();
+        Some(errors["errors"][0].clone()).filter(serde_json::Value::is_object)
+    };
+    let first = eventually(group);
+    assert_eq!(first["firstAt"], first["lastAt"]);
+    jobs(&served).retry(id).unwrap();
+    let second = eventually(|| group().filter(|group| group["lastAt"] != first["lastAt"]));
+    assert_eq!((&second["firstAt"], &second["count"]), (&first["firstAt"], &json!(1)));
+    served.stop();
+}
+
+#[test]
 fn a_task_says_since_when_and_with_which_first_error_it_fails() {
     let count = std::sync::atomic::AtomicU32::new(0);
     let body = move |_: &scheduler::Run| {

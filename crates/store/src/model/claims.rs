@@ -64,7 +64,8 @@ impl ModelState {
                 && job.session == Some(request.session)
                 && job.is_cancel_requested
         });
-        let paused: Vec<JobPause> = self.pauses(now).collect();
+        let is_named = |paused: &JobPause| !matches!(paused.scope, PauseScope::Partition(..));
+        let paused: Vec<JobPause> = self.pauses(now).filter(is_named).collect();
         let later =
             self.ready(request, now).filter(|row| row.lane().is_none() && now < row.job.run_at);
         let resumed = paused.iter().filter_map(|paused| paused.pause.until);
@@ -119,9 +120,7 @@ impl ModelState {
 
     /// The pauses of jobs that hold.
     pub(super) fn pauses(&self, now: StoreTime) -> impl Iterator<Item = JobPause> {
-        let holding = self.pauses.iter().filter(move |(scope, pause)| {
-            !matches!(scope, PauseScope::Partition(..)) && pause.holds(now)
-        });
+        let holding = self.pauses.iter().filter(move |(_, pause)| pause.holds(now));
         holding.map(|(scope, pause)| JobPause { scope: scope.clone(), pause: pause.clone() })
     }
 

@@ -492,6 +492,7 @@ impl JobFilter {
         };
         is(&self.task, Some(&job.task))
             && is(&self.queue, Some(&job.queue))
+            && is(&self.partition, job.partition.as_ref())
             && is(&self.key, job.key.as_ref())
             && is(&self.schedule, job.origin.as_ref().map(|origin| &origin.schedule))
             && self.state.is_none_or(|state| state == job.state)

@@ -93,10 +93,10 @@ $$;
 create function {s}.command_all(
   p_action text, p_task text default null, p_queue text default null, p_state text default null, p_key text default null,
   p_schedule text default null, p_after uuid default null, p_limit bigint default 1000, p_by text default session_user,
-  p_reason text default '', p_has_error boolean default false, out done bigint, out last uuid)
+  p_reason text default '', p_has_error boolean default false, p_partition text default null, out done bigint, out last uuid)
 language sql volatile security definer set {path} as $$
   select * from {s}.command_jobs(p_action, p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit, 'infinity',
-    {signed(p_by, p_reason)}, p_has_error)
+    {signed(p_by, p_reason)}, p_has_error, p_partition)
 $$;
 
 -- Gives a job that waits or is parked another payload; without a version, of the same one.

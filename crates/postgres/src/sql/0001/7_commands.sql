@@ -223,7 +223,8 @@ end $$;
 -- Finished jobs that meet all conditions: so many of the newest, and some others. Rows are read from the greatest identity on,
 -- until no later one can have one of the newest. Identities are sorted now and then, so that the work grows with the number of jobs.
 create function {s}.list_done(
-  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint, p_has_error boolean)
+  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint, p_has_error boolean,
+  p_partition text)
 returns setof {s}.job language plpgsql stable set {path}
 set plan_cache_mode = force_custom_plan set jit = off set enable_seqscan = off set enable_sort = off as $$
 declare
@@ -242,6 +243,7 @@ begin
       and (p_queue is null or j.queue = p_queue) and (p_state is null or j.state = p_state)
       and (p_key is null or j.key = p_key) and (p_schedule is null or j.schedule = p_schedule)
       and (not p_has_error or j.error is not null)
+      and (p_partition is null or p_partition = any(d.partition)) and (p_partition is null or j.partition = p_partition)
     order by d.greatest_id desc
   loop
     if cardinality(v_ids) >= v_room then
@@ -277,12 +279,38 @@ end $$;
 -- nothing does not read all jobs. Two comparisons in place of an equality keep a planner from the index of identities. If a task
 -- or a queue has many ready jobs, the newest of all are soon found by their identities. Ready jobs with an error have an index.
 create function {s}.list_unfinished(
-  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint, p_has_error boolean)
+  p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint, p_has_error boolean,
+  p_partition text)
 returns uuid[] language plpgsql stable set {path} set plan_cache_mode = force_custom_plan set jit = off set enable_sort = off
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   v_ready uuid[] := '{}';
 begin
+  if p_partition is not null and p_key is null and p_schedule is null then
+    return array(
+      select f.id from (
+        select n.id from (
+          select j.id from {s}.job j
+          where j.state = any(array['ready', '']) and j.partition >= p_partition and j.partition <= p_partition and (p_task is null or j.task = p_task)
+            and (p_queue is null or j.queue = p_queue) and (p_after is null or j.id < p_after)
+            and (not p_has_error or j.error is not null)
+          order by j.partition desc, j.id desc limit p_limit) n
+        where p_state is null or p_state = 'ready'
+        union all
+        select j.id from {s}.job j
+        where j.state = 'running' and j.partition = p_partition and (p_state is null or p_state = 'running')
+          and (p_task is null or j.task = p_task) and (p_queue is null or j.queue = p_queue)
+          and (p_after is null or j.id < p_after) and (not p_has_error or j.error is not null)
+        union all
+        select n.id from (select distinct l.task from {s}.lines_in('parked', p_task, p_queue) l) l cross join lateral (
+          select j.id from {s}.job j
+          where j.state = any(array['parked', '']) and j.partition is not null
+            and (j.task, j.partition) >= (l.task, p_partition) and (j.task, j.partition) <= (l.task, p_partition) and (p_queue is null or j.queue = p_queue) and (p_after is null or j.id < p_after)
+            and (not p_has_error or j.error is not null)
+          order by j.task desc, j.partition desc, j.id desc limit p_limit) n
+        where p_state is null or p_state = 'parked') f
+      order by f.id desc limit p_limit);
+  end if;
   if p_key is null and p_schedule is null and not (p_has_error and p_state = 'ready')
     and (p_task is not null or p_queue is not null or p_state <> 'ready') then
     if p_state is null or p_state = 'ready' then
@@ -316,24 +344,24 @@ begin
     where (p_task is null or j.task = p_task) and (p_queue is null or j.queue = p_queue)
       and (p_state is null or j.state = p_state) and (p_key is null or j.key = p_key)
       and (p_schedule is null or j.schedule = p_schedule) and (p_after is null or j.id < p_after)
-      and (not p_has_error or j.error is not null)
+      and (not p_has_error or j.error is not null) and (p_partition is null or j.partition = p_partition)
     order by j.id desc limit p_limit);
 end $$;
 
 -- The newest jobs that meet all conditions, all as of one instant.
 create function {s}.list(p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint,
-  p_has_error boolean default false)
+  p_has_error boolean default false, p_partition text default null)
 returns setof {s}.job language plpgsql stable security definer {plans} as $$
 declare
   v_unfinished uuid[] := '{}';
 begin
   p_limit := least(greatest(coalesce(p_limit, 4294967295), 0), 4294967295);
   if p_state is null or p_state in ('ready', 'running', 'parked') then
-    v_unfinished := {s}.list_unfinished(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit, p_has_error);
+    v_unfinished := {s}.list_unfinished(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit, p_has_error, p_partition);
   end if;
   return query
   select x.* from (
-    select f.* from {s}.list_done(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit, p_has_error) f
+    select f.* from {s}.list_done(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit, p_has_error, p_partition) f
     where p_limit > 0 and (p_state is null or p_state in ('done', 'cancelled'))
     union all
     select j.* from {s}.job j where j.id = any(v_unfinished)) x
@@ -400,7 +428,7 @@ end $$;
 -- has locked are left alone. Returns with how many that was done, and the oldest one if there may be older ones.
 create function {s}.command_jobs(
   p_action text, p_task text, p_queue text, p_state text, p_key text, p_schedule text, p_after uuid, p_limit bigint,
-  p_not_after timestamptz, p_sign {s}.signature, p_has_error boolean, out done bigint, out last uuid)
+  p_not_after timestamptz, p_sign {s}.signature, p_has_error boolean, p_partition text, out done bigint, out last uuid)
 language plpgsql volatile set {path} set plan_cache_mode = force_custom_plan as $$
 declare
   v_ids uuid[];
@@ -416,7 +444,7 @@ begin
   select array_agg(f.id order by f.id), array_agg(f.schedule order by f.id), array_agg(f.id) filter (where f.has_ended)
   into v_ids, v_schedules, v_ended from (
     select l.id, l.schedule, l.state in ('done', 'cancelled') as has_ended
-    from {s}.list(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit, p_has_error) l) f;
+    from {s}.list(p_task, p_queue, p_state, p_key, p_schedule, p_after, p_limit, p_has_error, p_partition) l) f;
   v_held := {s}.lock_free_schedules(v_schedules);
   done := 0;
   for v_index in 1..coalesce(cardinality(v_ids), 0) loop
@@ -440,7 +468,7 @@ begin
     last := v_ids[1];
   end if;
   perform {s}.sign(p_sign, case p_action when 'remove' then 'delete' else p_action end, 'jobs', coalesce(nullif(concat_ws(', ',
-    'state ' || p_state, 'task ' || p_task, 'queue ' || p_queue, 'key ' || p_key, 'schedule ' || p_schedule,
+    'state ' || p_state, 'task ' || p_task, 'queue ' || p_queue, 'partition ' || p_partition, 'key ' || p_key, 'schedule ' || p_schedule,
     case when p_has_error then 'with an error' end), ''), 'all'), p_task, done, true);
 end $$;
 

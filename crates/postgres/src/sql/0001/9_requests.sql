@@ -82,15 +82,16 @@ case when {pause}.session_role in ({pause}.paused_by, session_user) then {pause}
       else concat_ws(' ', nullif({pause}.paused_by, ''), '(role ' || {pause}.session_role || ')') end
 $$;
 
--- The pauses that hold, those of queues after those of tasks. The name of one has the role beside it, if another role than this
+-- The pauses that hold: those of tasks, of queues, and of partitions. The name of one has the role beside it, if another role than this
 -- program's has made it, such as the role of a person, and signed it with another name.
-create function {s}.list_pauses()
+create function {s}.list_pauses(p_partitions boolean default true)
 returns table (scope text, name text, since timestamptz, until timestamptz, paused_by text, reason text)
 language plpgsql stable set {path} as $$
 begin
   return query
   select p.scope, p.name, p.since, p.until, {paused_by(p)}, p.reason from {s}.pause p
-  where p.scope = any(array['task', 'queue']) and (p.until is null or p.until > {clock}) order by p.scope desc, p.name;
+  where p.scope = any(case when p_partitions then array['task', 'queue', 'partition'] else array['task', 'queue'] end)
+    and (p.until is null or p.until > {clock}) order by p.scope = 'partition', p.scope desc, p.name;
 end $$;
 
 -- Those that are open, then those that ended within the last hour.
@@ -157,7 +158,7 @@ begin
   loop
     l := {s}.limits_of(j.task);
     l.groups := {s}.ordered_groups(l);
-    select p.* into v_paused from {s}.list_pauses() p
+    select p.* into v_paused from {s}.list_pauses(false) p
     where (p.scope = 'task' and p.name = j.task) or (p.scope = 'queue' and p.name = j.queue) limit 1;
     -- A job without a partition is in the one without a name only where it has a limit.
     if not found and (j.has_partition or {s}.is_limited(j.task)) then
@@ -211,7 +212,7 @@ begin
   order by p.due desc, p.lane;
 end $$;
 
--- The due jobs of all tasks that have a limit, those of partitions in which one may start now, and those that a limit holds back.
+-- The due jobs of all tasks that have a limit: of each partition as many are open as it and the limit of all have room for.
 create function {s}.limit_depths()
 returns table (queue text, task text, open bigint, held bigint, open_partitions bigint, held_partitions bigint, oldest_open bigint)
 language plpgsql stable {plans} as $$
@@ -220,19 +221,18 @@ declare
   v_task text;
   l {s}.limits;
   v_now bigint := {micros({clock})} * 1000;
-  v_all boolean;
+  v_all bigint;
 begin
   for v_task in select distinct n from {s}.task_limit t, unnest(string_to_array(t.names, chr(31))) n order by n loop
     continue when not {s}.is_limited(v_task);
     l := {s}.limits_of(v_task);
     l.groups := {s}.ordered_groups(l);
-    v_all := coalesce(l.all_running > (select r.n from {running(l, 0)} r), true) and coalesce({starts({all_arrival(l)}, v_now, l.all_gap, l.all_burst)} > 0, true);
+    v_all := least(l.all_running - (select r.n from {running(l, 0)} r), {starts({all_arrival(l)}, v_now, l.all_gap, l.all_burst)});
     return query
-    select d.queue, v_task, coalesce(sum(d.n) filter (where d.is_open), 0)::bigint, coalesce(sum(d.n) filter (where not d.is_open), 0)::bigint,
-      count(*) filter (where d.is_open), count(*) filter (where not d.is_open),
-      v_now / 1000 - {micros(min(d.oldest) filter (where d.is_open))}
+    select d.queue, v_task, sum(d.starts)::bigint, sum(d.n - d.starts)::bigint, count(*) filter (where d.starts > 0), count(*) filter (where d.starts = 0),
+      v_now / 1000 - {micros(min(d.oldest) filter (where d.starts > 0))}
     from (
-      select c.queue, c.n, c.oldest, v_all and y.by_running > 0 and y.by_rate > 0 as is_open
+      select c.queue, c.n, c.oldest, greatest(least(c.n, v_all, y.by_running, y.by_rate), 0) as starts
       from (
         select j.queue, j.lane, count(*) as n, min(j.run_at) as oldest from {s}.job j where j.lane is not null and j.task = v_task group by j.queue, j.lane) c
       cross join lateral {lane_room(c.lane, l, v_now, null::{s}.place)} y) d
