@@ -56,7 +56,7 @@ json! {
         is_durable: bool,
         /// The schedule in the store, if the task is durable.
         schedule: Schedule,
-        /// Why the store has not answered.
+        /// Why the store has not answered, or lets this process fire no ticks.
         store_failure: String,
         upcoming: Vec<FireTime>,
         durations: Durations,

@@ -93,7 +93,7 @@
   for (const name of fields) on("job-" + name, "input", () => { picked.clear(); setParams({ [name]: $("job-" + name).value.trim(), after: "", state: jobsState }); clearTimeout(polling); polling = setTimeout(poll, 250); });
   on("job-filter", "submit", (event) => { halt(event); poll(); });
   const move = (changes) => { picked.clear(); setParams(changes, true); };
-  on("job-clear", "click", () => move({ task: "", queue: "", key: "", error: "", after: "" }));
+  on("job-clear", "click", () => move({ task: "", queue: "", partition: "", key: "", error: "", after: "" }));
 
   const storeTitle = (text) => el("h1", { id: "store-title", tabindex: "-1" }, text), headOf = (text) => el("div.head", storeTitle(text));
   const showJobs = async () => {

@@ -434,7 +434,7 @@
     if (row.streak && row.failingSince) bad(`✖ It has failed ${row.streak} ${row.streak === 1 ? "time" : "times in a row"}, for ${since(row.failingSince)}.`, row.firstFailure && [" The first error: ", el("bdi", row.firstFailure)]);
     if (isDown(row)) bad("▲ It is critical, and has not succeeded within its grace: the program reports DOWN.");
     if (row.triggerFailure) bad("Its trigger failed: " + row.triggerFailure);
-    if (row.storeFailure) bad("The store does not answer: " + row.storeFailure);
+    if (row.storeFailure) bad("The store fails: " + row.storeFailure);
     const upcoming = timesOf(row.upcoming, row.zone, (at) => row.isPaused && !row.pause.until ? "if resumed" : until(at, clockOf(row)));
     const code = (text) => text && el("code", text), jobsOf = (state) => row.isDurable && info.sections.includes("jobs") && el("a", { href: toJobs({ state, task: row.name }) }, state);
     refill($("task"), crumb("#/tasks", "← All tasks"),

@@ -1,5 +1,6 @@
 //! Polls while another transaction holds an old snapshot.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use postgres_server::Server;
@@ -222,6 +223,23 @@ fn fl19_limits_hold_where_jobs_that_are_gone_are_not_walked() {
             }
         }
     }
+}
+
+#[test]
+fn fl19_partitions_take_turns_where_jobs_that_are_gone_are_not_walked() {
+    let Some(server) = server() else { return };
+    let held = HeldSnapshot::of_lanes(server, Limit::default(), Limit::default());
+    let partition = |number: u128| Some(format!("tenant {}", number % 50));
+    let of =
+        |number| NewJob { partition: partition(number), ..NewJob::new(id(20_000 + number), "a") };
+    held.enqueue((0..1_000).map(of).collect());
+    let mut starts = BTreeMap::<String, u32>::new();
+    for millis in 0..200 {
+        held.at(SECOND * 20 + Duration::from_millis(millis));
+        let [job] = &*held.claim(1) else { panic!("one job after {millis} ms") };
+        *starts.entry(job.partition.clone().expect("a partition")).or_default() += 1;
+    }
+    assert_eq!(starts.len(), 50, "{starts:?}");
 }
 
 /// The jobs that ran are counted by each poll, also while none may start.

@@ -112,7 +112,7 @@ pub struct LimitDepth {
     pub queue: String,
     /// The task.
     pub task: String,
-    /// The number of due jobs that may start now: in each partition as its limit and the limit of all allow.
+    /// The number of due jobs that may start now: in each partition as its limit allows, if the limit of all lets one start.
     pub open: u64,
     /// The number of the other due jobs.
     pub held: u64,

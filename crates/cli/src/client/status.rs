@@ -192,9 +192,15 @@ impl StatusItems {
             }
         }
         self.of_queues(queues);
-        for PausedPartition { partition, task, pause } in &answer.paused_partitions {
+        for PausedPartition { partition, task, pause } in
+            answer.paused_partitions.iter().take(LISTED_MAX)
+        {
             let of = format!("partition {} of {}", plain(partition), plain(task));
             self.add(false, format!("{of} paused{}", decided(self.store_now, pause)), "");
+        }
+        let more = answer.paused_partitions.len().saturating_sub(LISTED_MAX);
+        if more > 0 {
+            self.add(false, format!("{more} more partitions paused"), "");
         }
         self.of_nodes(&api.get("/nodes")?);
         for task in &answer.unknown_tasks {

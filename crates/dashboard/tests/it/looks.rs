@@ -105,7 +105,9 @@ fn a_count_that_does_not_end_leaves_the_last_one_with_its_age_and_is_the_only_on
         at(&before["asOf"]) <= at(&last["asOf"]) && at(&last["asOf"]) < at(&last["now"]),
         "{last}"
     );
-    assert_eq!(store.take_asked()["depths"], 1, "at most one is out at a time");
+    // None, if one was out before.
+    let asked = store.take_asked().get("depths").copied().unwrap_or_default();
+    assert!(asked <= 1, "{asked}: at most one is out at a time");
     store.set(Mood::Answers);
     let is_newer = |queues: Value| at(&queues["asOf"]) > at(&last["asOf"]);
     eventually(|| is_newer(served.get("/api/v1/queues").json()).then_some(()));

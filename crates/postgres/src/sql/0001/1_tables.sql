@@ -171,7 +171,7 @@ create index job_held on {s}.job (task, partition, priority desc, run_at, id) wh
 -- A parked job may hold those behind it.
 create index job_parked_partition on {s}.job (task, partition, id) where state = any(array['parked', '']) and partition is not null;
 -- For people who look at the jobs of a partition.
-create index job_of_partition on {s}.job (partition, id) where state = any(array['ready', '']) and partition is not null;
+create index job_of_partition on {s}.job (partition, id) where state = any(array['ready', '']) and partition >= '';
 -- Jobs that expire unless they are claimed.
 create index job_expiring on {s}.job (expires_at, id) where state = 'ready' and started_at is null and expires_at is not null;
 -- Jobs that are tried again, for their number and their list.

@@ -203,7 +203,8 @@ define is_open(room, group) as $$
 $$;
 
 -- The lanes of a group, from the one after its last on, and around: at most `p_most`, until `p_room` are open. Each has the
--- starts that its partition has room for. It locks nothing. While the group has places, those are its lanes.
+-- starts that its partition has room for. It locks nothing. While the group has places, those are its lanes. A walk that may be followed
+-- by a rest goes on, so that all of them take turns meanwhile.
 create function {s}.look_at_lanes(p_group {s}.turn, p_limits {s}.limits, p_now bigint, p_room bigint, p_most bigint)
 returns table (n bigint, place {s}.place, by_running bigint, opens_at timestamptz, is_open boolean, opened bigint)
 language plpgsql volatile set {path} as $$
@@ -249,7 +250,7 @@ begin
        where {in_group(p_group)} and j.lane < case when not w.is_around then v_from end order by j.lane limit 1)
       limit 1) x
     cross join lateral {lane_room(x.lane, p_limits, p_now, null::{s}.place)} y
-    where w.n < p_most and w.opened < p_room)
+    where w.n < p_most and (w.opened < p_room or p_group.rest is not null))
   select w.n, row(w.lane, null, null, null, w.fence)::{s}.place, w.by_running, w.opens_at, w.is_open, w.opened from w;
 end $$;
 
@@ -323,8 +324,9 @@ begin
     v_room := least(v_room, v_all_room);
   end if;
   if v_room > 0 then
-    select coalesce(array_agg((w.place).lane order by w.n) filter (where w.is_open), '{}'), count(*), max(w.opened),
-      coalesce((array_agg((w.place).lane order by w.n desc))[1], turn.lane), bool_or(w.by_running <= 0), min(w.opens_at),
+    select coalesce(array_agg((w.place).lane order by w.n) filter (where w.is_open and w.opened <= v_room), '{}'), count(*), max(w.opened),
+      coalesce((array_agg((w.place).lane order by w.n desc) filter (where w.opened < v_room or w.is_open and w.opened = v_room))[1], turn.lane),
+      bool_or(w.by_running <= 0), min(w.opens_at),
       coalesce(array_agg(w.place), '{}'), v_alive + coalesce(2 * sum(v_limits.each_running - w.by_running), 0)
     into v_lanes, v_count, v_opened, turn.lane, is_full, opens_at, v_looked, v_alive
     from {s}.look_at_lanes(p_group, v_limits, v_now, v_room, {lanes_max}) w;
@@ -438,7 +440,7 @@ begin
   end if;
   -- An older snapshot makes each walk meet the entries of all jobs that have left the lanes since, and of all that ran. As the walk over
   -- lines, it rests. While the limit of the task is reached no lane is known, and the running jobs alone are counted.
-  v_read := {lane_reads()} - v_read - v_alive - 6 * {line_reads} * v_count - cardinality(ids);
+  v_read := {lane_reads()} - v_read - v_alive - 6 * {line_reads} * v_count * coalesce(cardinality(v_limits.groups), 1) - cardinality(ids);
   if v_read > {walk_cheap} or p_group.until is null then
     turn.rest := case when v_read > {walk_cheap} then
       least(v_read * '10 microseconds'::interval, 4 * coalesce(turn.rest, '5 milliseconds'), '1 minute') end;

@@ -291,7 +291,8 @@ begin
       select f.id from (
         select n.id from (
           select j.id from {s}.job j
-          where j.state = any(array['ready', '']) and j.partition >= p_partition and j.partition <= p_partition and (p_task is null or j.task = p_task)
+          where j.state = any(array['ready', '']) and j.partition >= '' and j.partition >= p_partition and j.partition <= p_partition
+            and (p_task is null or j.task = p_task)
             and (p_queue is null or j.queue = p_queue) and (p_after is null or j.id < p_after)
             and (not p_has_error or j.error is not null)
           order by j.partition desc, j.id desc limit p_limit) n
