@@ -1,14 +1,16 @@
 //! Durable tasks whose jobs fail, and are tried again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::store::{AttemptOutcome, JobFilter, JobState, RunEnd, StoreTime, StoredJob};
 use scheduler::{Jobs, JobsError};
 
 /// So many failed attempts of a job in a row make its task fail.
 const FAILURES_MIN: u64 = 2;
-/// The number of jobs of a task that are looked at.
-const JOBS_MAX: u32 = 20;
+/// The number of jobs that one question is about.
+const JOBS_MAX: u32 = 500;
+/// Of so many tasks each is asked for, so that the jobs of no other hide theirs; of more the newest jobs of all.
+const TASKS_MAX: usize = 8;
 
 /// The failed attempts of the job of a task that has most, in whichever process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,19 +41,26 @@ impl Retrying {
 /// Those of these tasks that fail: a job of them waits for its next attempt, or makes it.
 pub(crate) fn retrying(
     jobs: &Jobs,
-    tasks: Vec<String>,
+    tasks: &BTreeSet<String>,
 ) -> Result<BTreeMap<String, Retrying>, JobsError> {
-    let mut found = BTreeMap::new();
-    for task in tasks {
-        let mut worst: Option<Retrying> = None;
+    let asked: Vec<Option<&String>> =
+        if tasks.len() > TASKS_MAX { vec![None] } else { tasks.iter().map(Some).collect() };
+    let mut found = BTreeMap::<String, Retrying>::new();
+    for task in asked {
         for state in [JobState::Ready, JobState::Running] {
-            let (task, state) = (Some(task.clone()), Some(state));
+            let (task, state) = (task.cloned(), Some(state));
             let filter = JobFilter { task, state, has_error: true, ..JobFilter::default() };
-            let listed = jobs.list(&filter, JOBS_MAX)?;
-            let retrying = listed.iter().filter_map(Retrying::of);
-            worst = retrying.chain(worst).max_by_key(|retrying| retrying.failures);
+            for job in jobs.list(&filter, JOBS_MAX)? {
+                let Some(retrying) = Retrying::of(&job).filter(|_| tasks.contains(&job.task))
+                else {
+                    continue;
+                };
+                let worst = found.entry(job.task).or_insert_with(|| retrying.clone());
+                if worst.failures < retrying.failures {
+                    *worst = retrying;
+                }
+            }
         }
-        found.extend(worst.map(|worst| (task, worst)));
     }
     Ok(found)
 }

@@ -504,7 +504,8 @@ impl Store {
         let ask = move |jobs: &Jobs| -> Result<_, JobsError> {
             let list = asked.list()?;
             let names = list.iter().map(|schedule| schedule.definition.name.clone());
-            let retrying = retrying(jobs, names.filter(|name| may_retry.contains(name)).collect())?;
+            let retrying =
+                retrying(jobs, &names.filter(|name| may_retry.contains(name)).collect())?;
             Ok((list, retrying, jobs.pauses()?, jobs.sessions()?, jobs.outage()))
         };
         let answer = self.call_at(Arc::clone(&self.look_places).acquire_owned(), ask).await;
